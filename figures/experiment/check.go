@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/gomlx/compute/gobackend"
+
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 )
 
@@ -95,7 +100,48 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
 		return found, errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
-	return found, nil
+	return found, e.checkRows(ctx, d)
+}
+
+// checkRows is an error if a function of one's own mixes the examples of a batch: then the untrained network's outputs for a
+// few examples change if each is alone. A network for a Gaussian process has plain layers here.
+func (e Experiment) checkRows(ctx context.Context, d Data) error {
+	x, floats := d.Train.Inputs.(nets.Floats)
+	if _, is := e.Task.Network.(nets.Func); !is || !floats {
+		return nil
+	}
+	backend, err := gobackend.New("")
+	if err != nil {
+		return err
+	}
+	defer backend.Finalize()
+	if e.Method.Process != nil {
+		e.Method.Layers = baselines.Deterministic{}
+	}
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	if err != nil {
+		return err
+	}
+	outputsAlone := struct{ likelihood.Likelihood }{e.Task.Likelihood} // says nothing of them
+	m, err := nets.New(backend, network, outputsAlone, 1)
+	if err != nil {
+		return err
+	}
+	x.Values = x.Values[:min(4, x.Len())*x.Size()]
+	var outputs [2][]float64
+	for i, batch := range []int{0, 1} {
+		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch})
+		if err != nil {
+			return err
+		}
+		outputs[i] = p.Outputs[0]
+	}
+	for i, v := range outputs[0] {
+		if math.Abs(v-outputs[1][i]) > 1e-4*math.Abs(v) {
+			return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
+		}
+	}
+	return nil
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs

@@ -141,6 +141,11 @@ func TestRefused(t *testing.T) {
 		}, "whose Terms have no Root"},
 		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = experiment.SNGP{}, true }, "nor for Gaussian processes"},
 		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
+		{"a function that mixes examples", small(none), func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Name: "mixed", Build: func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return layers.Dense(s.In("output"), graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0)), outputs)
+			}}
+		}, "Task.Network mixes the examples of a batch"},
 		{"a function that is not there", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.Func{} }, "needs the function Build"},
 		{"a function that returns nothing", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}

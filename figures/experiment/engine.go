@@ -17,6 +17,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/figures/results"
 )
 
 // Run carries out experiments with the zero Engine: it trains them all and keeps nothing.
@@ -49,11 +50,23 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		return nil, err
 	}
 	r.noteStored()
-	if err := errors.Join(r.measureStored(), r.checkNetworks()); err != nil {
+	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkVersion(environment.Version())); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
 	return r.results(), errors.Join(err, r.failures())
+}
+
+// checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
+func (r *run) checkVersion(version string) error {
+	units := r.units()
+	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(units[0])+len(units[1]) == 0 {
+		return nil
+	}
+	if version == "devel" || strings.HasSuffix(version, "+dirty") {
+		return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, version)
+	}
+	return nil
 }
 
 // The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -141,6 +143,27 @@ func TestRowsOfWindows(t *testing.T) {
 	})
 	if want := [][]string{{"a", "b"}, {"1", "x, y"}, {"a", "b"}, {"2", ""}}; err != nil || !reflect.DeepEqual(read, want) {
 		t.Errorf("%q, %v; want %q", read, err, want)
+	}
+}
+
+// Only a version that can be checked out adds to the committed results, whatever the store is named.
+func TestCommittedResultsHaveAVersion(t *testing.T) {
+	checkout := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(checkout, "go.mod"), []byte("module densityuncertainty\n"), 0o600))
+	committed := filepath.Join(checkout, "figures", "runs")
+	waiting := &plan{groups: []*group{{list: []*planned{{}}}}}
+	for _, c := range []struct {
+		folder, version string
+		plan            *plan
+		refused         bool
+	}{
+		{committed, "devel", waiting, true}, {committed + "/", "0123456789ab+dirty", waiting, true}, {committed, "0123456789ab", waiting, false},
+		{committed, "devel", &plan{}, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
+	} {
+		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(c.version)
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "commit your changes and run again, or use another store") {
+			t.Errorf("%s by %s: %v", c.folder, c.version, err)
+		}
 	}
 }
 

@@ -67,6 +67,9 @@ func AddLines(path string, choose func(before []byte) ([]byte, error)) (err erro
 	return nil
 }
 
+// moduleLine begins this project's go.mod.
+var moduleLine = []byte("module densityuncertainty\n")
+
 // DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the
 // working directory.
 func DefaultDir() (string, error) {
@@ -76,7 +79,7 @@ func DefaultDir() (string, error) {
 	}
 	for dir := start; ; {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(content, []byte("module densityuncertainty\n")) {
+		if err == nil && bytes.HasPrefix(content, moduleLine) {
 			return filepath.Join(dir, "figures", "runs"), nil
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -88,4 +91,11 @@ func DefaultDir() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// IsCommitted says whether a folder is figures/runs of a checkout, whose results are committed.
+func IsCommitted(folder string) bool {
+	path, err := filepath.Abs(folder)
+	content, readErr := os.ReadFile(filepath.Join(path, "..", "..", "go.mod"))
+	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, moduleLine)
 }
