@@ -35,7 +35,7 @@ var (
 )
 
 // Corrupt returns the images with a corruption, one of Corruptions, of a strength from 1 to Strengths, with their labels.
-// Pixels v/255 outside [0, 1] are cut to it, and rounded down to whole bytes. The same images, corruption, strength and
+// Pixels v/255 outside [0, 1] are cut to it, and rounded down to whole bytes. Radii are in pixels, also of smaller images. The same images, corruption, strength and
 // seed give the same bytes; only GaussianNoise depends on the seed. The published files have other draws of the noise, and
 // JPEG of another encoder: their scores differ from these in the third digit.
 func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, error) {
@@ -62,13 +62,13 @@ func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, 
 				pixels[k] += noiseDeviations[strength-1] * draws.NormFloat64()
 			}
 		case DefocusBlur:
-			pixels = filtered(pixels, kernel)
+			pixels = filtered(pixels, m.side(), kernel)
 		case Brightness:
 			brighten(pixels, brightnesses[strength-1])
 		case Contrast:
 			flatten(pixels, contrastFactors[strength-1])
 		case JPEG:
-			pixels, err = compressed(m.Image(i), jpegQualities[strength-1])
+			pixels, err = compressed(m.Image(i), m.side(), jpegQualities[strength-1])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("datasets: image %d of %s: %w", i, m.Name, err)
@@ -79,9 +79,6 @@ func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, 
 	}
 	return &out, nil
 }
-
-// plane is the number of pixels of a channel.
-const plane = ImageSide * ImageSide
 
 // unit are the pixels of an image as v/255.
 func unit(image []byte) []float64 {
@@ -140,9 +137,10 @@ func mirrored(i, n int) int {
 	return i
 }
 
-// filtered is an image filtered by a kernel of 2 blurReach + 1 pixels to each side.
-func filtered(pixels, kernel []float64) []float64 {
+// filtered is an image of n pixels a row filtered by a kernel of 2 blurReach + 1 pixels to each side.
+func filtered(pixels []float64, n int, kernel []float64) []float64 {
 	const side = 2*blurReach + 1
+	plane := n * n
 	out := make([]float64, len(pixels))
 	for k, weight := range kernel {
 		if weight == 0 {
@@ -150,8 +148,8 @@ func filtered(pixels, kernel []float64) []float64 {
 		}
 		dy, dx := k/side-blurReach, k%side-blurReach
 		for i := range out {
-			c, y, x := i/plane, i%plane/ImageSide, i%ImageSide
-			out[i] += weight * pixels[c*plane+mirrored(y+dy, ImageSide)*ImageSide+mirrored(x+dx, ImageSide)]
+			c, y, x := i/plane, i%plane/n, i%n
+			out[i] += weight * pixels[c*plane+mirrored(y+dy, n)*n+mirrored(x+dx, n)]
 		}
 	}
 	return out
@@ -160,6 +158,7 @@ func filtered(pixels, kernel []float64) []float64 {
 // brighten adds to the value of each pixel, the largest of its channels, and keeps hue and saturation: all channels grow
 // by one factor. Black becomes grey.
 func brighten(pixels []float64, by float64) {
+	plane := len(pixels) / ImageChannels
 	for i := range plane {
 		value := max(pixels[i], pixels[plane+i], pixels[2*plane+i])
 		brighter := math.Min(value+by, 1)
@@ -175,11 +174,12 @@ func brighten(pixels []float64, by float64) {
 
 // flatten shrinks the distances of a channel's pixels from their mean.
 func flatten(pixels []float64, factor float64) {
+	plane := len(pixels) / ImageChannels
 	for c := range ImageChannels {
 		channel := pixels[c*plane : (c+1)*plane]
 		mean := 0.0
 		for _, v := range channel {
-			mean += v / plane
+			mean += v / float64(plane)
 		}
 		for i, v := range channel {
 			channel[i] = (v-mean)*factor + mean
@@ -187,10 +187,10 @@ func flatten(pixels []float64, factor float64) {
 	}
 }
 
-// compressed is an image after JPEG of a quality.
-func compressed(pixels []byte, quality int) ([]float64, error) {
+// compressed is an image of n pixels a row after JPEG of a quality.
+func compressed(pixels []byte, n, quality int) ([]float64, error) {
 	var file bytes.Buffer
-	if err := jpeg.Encode(&file, Picture(pixels, ImageSide), &jpeg.Options{Quality: quality}); err != nil {
+	if err := jpeg.Encode(&file, Picture(pixels, n), &jpeg.Options{Quality: quality}); err != nil {
 		return nil, err
 	}
 	read, err := jpeg.Decode(&file)
@@ -198,8 +198,9 @@ func compressed(pixels []byte, quality int) ([]float64, error) {
 		return nil, err
 	}
 	out := make([]float64, len(pixels))
+	plane := n * n
 	for i := range plane {
-		r, g, b, _ := read.At(i%ImageSide, i/ImageSide).RGBA()
+		r, g, b, _ := read.At(i%n, i/n).RGBA()
 		for c, v := range []uint32{r, g, b} {
 			out[c*plane+i] = float64(v>>8) / 255
 		}

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -17,15 +18,16 @@ const (
 	ImageSize     = ImageChannels * ImageSide * ImageSide
 )
 
-// Images is a set of colour images of 32 x 32 pixels, as published: bytes from 0
-// (black) to 255.
+// Images is a set of colour images: bytes from 0 (black) to 255, of 32 x 32
+// pixels as published.
 type Images struct {
 	// Name says what the images are, for captions, such as "CIFAR-10 test".
 	Name string
 	// Classes names the classes; a label is an index into it.
 	Classes []string
-	// Pixels has shape [N, 3, 32, 32], row-major: image, channel, row, column.
+	// Pixels has shape [N, 3, Side, Side], row-major: image, channel, row, column. Side 0 means ImageSide.
 	Pixels []byte
+	Side   int
 	// Labels has shape [N]; nil where the source has no labels.
 	Labels []int
 	// N is the number of images.
@@ -44,10 +46,15 @@ func newImages(name string, classes []string, n int) *Images {
 	}
 }
 
-// Image returns the bytes of image i, shape [3, 32, 32], as a view into Pixels
+// side is the number of rows and of columns of an image, and size that of its bytes.
+func (m *Images) side() int { return cmp.Or(m.Side, ImageSide) }
+func (m *Images) size() int { return ImageChannels * m.side() * m.side() }
+
+// Image returns the bytes of image i, shape [3, side, side], as a view into Pixels
 // (not a copy). It panics if i is not in [0, N).
 func (m *Images) Image(i int) []byte {
-	return m.Pixels[i*ImageSize : (i+1)*ImageSize : (i+1)*ImageSize]
+	size := m.size()
+	return m.Pixels[i*size : (i+1)*size : (i+1)*size]
 }
 
 // Picture returns an image of bytes, [3, height, width], row-major, as programs show it.
@@ -65,7 +72,7 @@ func Picture(planes []byte, width int) *image.RGBA {
 // [0, N).
 func (m *Images) Take(indices []int) *Images {
 	out := newImages(m.Name, m.Classes, len(indices))
-	out.WholeN = m.WholeN
+	out.WholeN, out.Side, out.Pixels = m.WholeN, m.Side, out.Pixels[:len(indices)*m.size()]
 	if m.Labels == nil {
 		out.Labels = nil
 	}
@@ -226,7 +233,8 @@ func ReleasedChannelStats() ChannelStats {
 
 // channel returns channel c of an image.
 func channel(image []byte, c int) []byte {
-	return image[c*ImageSide*ImageSide : (c+1)*ImageSide*ImageSide]
+	plane := len(image) / ImageChannels
+	return image[c*plane : (c+1)*plane]
 }
 
 // Augmentation shifts and mirrors images at random while training. The recipe

@@ -17,8 +17,10 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// FewImages are images of which few are trained on, so that a network can memorise them. Sets with labels are added to
-// those of cifar.Images: training images, to see how far the network is from them on others, and corrupted test images.
+// FewImages are images of half the height and width, of which few are trained on, so that a network can memorise them. A pixel
+// is the mean of the bytes of four, rounded; colours are standardised by the means and deviations of the small training images.
+// Sets with labels are added to those of cifar.Images: training images, to see how far the network is from them on others, and
+// corrupted test images.
 type FewImages struct {
 	cifar.Images
 	// TrainShown is how many of the training images are predicted, as the set "train"; 0 for none.
@@ -71,6 +73,12 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 	if err != nil {
 		return out, err
 	}
+	out.Train, out.HeldOut = halved(out.Train), halved(out.HeldOut)
+	stats := datasets.FitChannelStats(&datasets.Images{N: out.Train.Len(), Side: side, Pixels: out.Train.Inputs.(nets.Pixels).Bytes}, nil)
+	for i, s := range out.Sets {
+		out.Sets[i].Dataset = standardised(halved(s.Dataset), stats)
+	}
+	out.Train, out.HeldOut = standardised(out.Train, stats), standardised(out.HeldOut, stats)
 	if d.TrainShown > 0 {
 		shown, err := firstOf(out.Train, d.TrainShown)
 		if err != nil {
@@ -87,7 +95,7 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 		return out, fmt.Errorf("where.FewImages.Corrupted: %w", err)
 	}
 	pixels := test.Inputs.(nets.Pixels)
-	clean := &datasets.Images{Name: d.Name, N: d.Corrupted, Pixels: pixels.Bytes, Labels: test.Labels}
+	clean := &datasets.Images{Name: d.Name, N: d.Corrupted, Side: side, Pixels: pixels.Bytes, Labels: test.Labels}
 	for _, corruption := range datasets.Corruptions() {
 		for _, strength := range d.Strengths {
 			corrupted, err := datasets.Corrupt(clean, corruption, strength, corruptionSeed)
@@ -99,6 +107,38 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 		}
 	}
 	return out, nil
+}
+
+// side is the height and width of FewImages.
+const side = datasets.ImageSide / 2
+
+// halved are images of half the height and width.
+func halved(d train.Dataset) train.Dataset {
+	if d.Inputs == nil { // no images are held out
+		return d
+	}
+	images := d.Inputs.(nets.Pixels)
+	small := make([]byte, len(images.Bytes)/4)
+	for i := range small {
+		at := i/side*4*side + i%side*2
+		sum := 2
+		for _, k := range []int{at, at + 1, at + 2*side, at + 2*side + 1} {
+			sum += int(images.Bytes[k])
+		}
+		small[i] = byte(sum / 4)
+	}
+	images.Bytes, images.Height, images.Width = small, side, side
+	d.Inputs = images
+	return d
+}
+
+// standardised are images with the means and deviations of others.
+func standardised(d train.Dataset, stats datasets.ChannelStats) train.Dataset {
+	if images, are := d.Inputs.(nets.Pixels); are {
+		images.Standardization = nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
+		d.Inputs = images
+	}
+	return d
 }
 
 // firstOf are the first n images of a set.
@@ -145,10 +185,10 @@ func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
 	return found, nil
 }
 
-// The scale of question 5.
+// The scale of question 10.
 const (
-	fewTrainN, fewHeldOut, fewEpochs, fewDraws = 5000, 1000, 100, 10
-	fewShown, fewCorrupted, fewSeeds           = 1000, 1000, 3
+	fewTrainN, fewHeldOut, fewEpochs, fewDraws, fewShift = 5000, 1000, 100, 10, 2
+	fewShown, fewCorrupted, fewSeeds                     = 1000, 1000, 5
 )
 
 // noiseStarts are the standard deviations of density layers at the start: with either, draws differ visibly.
@@ -161,16 +201,17 @@ func startingAt(m experiment.Method, std float64) experiment.Method {
 	return m
 }
 
-// fewMethods are the methods of question 5.
+// fewMethods are the methods of question 10. The ensemble is made of the plain networks.
 func fewMethods() []experiment.Method {
 	all := []experiment.Method{methods.Deterministic}
 	for _, std := range noiseStarts {
-		all = append(all, startingAt(methods.Density, std), startingAt(methods.DensityMean, std), startingAt(methods.DensityConstant, std))
+		all = append(all, startingAt(methods.Density, std), startingAt(methods.DensityMean, std))
 	}
-	return append(all, methods.Rank1, methods.MCDropout, methods.Ensemble)
+	return append(all, startingAt(methods.DensityConstant, noiseStarts[1]), methods.Rank1, methods.MCDropout)
 }
 
-// Few is cifar.Paper for data of which few are trained on: 100 epochs and 10 draws. Data are FewImages.
+// Few is cifar.Paper for data of which few are trained on: 100 epochs, 10 draws, and shifts of at most 2 pixels. Data are
+// FewImages.
 func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	few, is := data.(FewImages)
 	if !is {
@@ -183,6 +224,7 @@ func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, er
 	few.Images = e.Task.Data.(cifar.Images)
 	e.Task.Data, e.Task.Metrics = few, append(e.Task.Metrics, LabelledImages)
 	e.Preset, e.Recipe.Epochs = "where.Few", fewEpochs
+	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
 	if e.Recipe.Samples > 1 {
 		e.Recipe.Samples = fewDraws
 	}
@@ -198,11 +240,11 @@ func fewRuns(m experiment.Method) experiment.Experiments {
 	return seeds(experiments(Few, data, m)[0], fewSeeds)
 }
 
-// ImageSet is the experiments of question 5.
+// ImageSet is the experiments of question 10.
 func ImageSet() tables.Set {
 	var all experiment.Experiments
 	for _, m := range fewMethods() {
 		all = append(all, fewRuns(m)...)
 	}
-	return tables.Set{Name: "where-images", Doc: "question 5: does the place of the noise matter in networks that have memorised 5,000 images? (figures/questions.md)", Experiments: all}
+	return tables.Set{Name: "where-images", Doc: "question 10: does the place of the noise matter in networks that have memorised 5,000 images of 16 x 16 pixels? (figures/questions.md)", Experiments: all}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
@@ -44,6 +45,40 @@ func TestFewImages(t *testing.T) {
 	}
 	if !(m[mutualInformation] > 0) {
 		t.Errorf("draws with noise have the mutual information %g", m[mutualInformation])
+	}
+}
+
+// Pixels are means of four, and the training images have the mean 0 and the deviation 1 in each channel.
+func TestHalvedImages(t *testing.T) {
+	d := must.Get(fewSample().Load(t.Context(), 0))(t)
+	whole := must.Get(fewSample().Images.Load(t.Context(), 0))(t)
+	small, large := d.Sets[0].Inputs.(nets.Pixels), whole.Sets[0].Inputs.(nets.Pixels)
+	at := func(p nets.Pixels, image, channel, row, column int) int {
+		return int(p.Bytes[((image*3+channel)*p.Height+row)*p.Width+column])
+	}
+	for _, c := range [][4]int{{0, 0, 0, 0}, {3, 1, 7, 15}, {19, 2, 15, 8}} {
+		sum := 2
+		for k := range 4 {
+			sum += at(large, c[0], c[1], 2*c[2]+k/2, 2*c[3]+k%2)
+		}
+		if got := at(small, c[0], c[1], c[2], c[3]); got != sum/4 {
+			t.Errorf("pixel %v is %d, want %d", c, got, sum/4)
+		}
+	}
+	images := d.Train.Inputs.(nets.Pixels)
+	for c, mean := range images.Standardization.Mean {
+		sum := 0.0
+		for i, v := range images.Bytes {
+			if i/(side*side)%3 == c {
+				sum += float64(v) / 255
+			}
+		}
+		if got := sum / float64(len(images.Bytes)/3); math.Abs(got-mean) > 1e-9 {
+			t.Errorf("channel %d: mean %g, want %g", c, mean, got)
+		}
+	}
+	if d.Sets[0].Len() != whole.Sets[0].Len() || len(d.HeldOut.Inputs.(nets.Pixels).Bytes) != 20*3*side*side {
+		t.Errorf("%d of %d test images", d.Sets[0].Len(), whole.Sets[0].Len())
 	}
 }
 
