@@ -22,17 +22,11 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// hidden lists parts of an experiment from outside whose code shows in no graph and no data.
-func (e Experiment) hidden() (names []string) {
-	for name, is := range map[string]bool{
-		"After": outsideFunc(e.Task.After), "Decision": outsideValue(e.Task.Decision), "Sampler": outsideValue(e.Method.Sampler),
-	} {
-		if is {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+// hidden says whether a part from outside has code that shows in no graph and no data.
+func (e Experiment) hidden() bool {
+	var recipe treeWriter
+	_, _ = recipe.tree(reflect.ValueOf(e.Recipe), "Recipe")
+	return recipe.outside || outsideFunc(e.Task.After) || outsideValue(e.Task.Decision) || outsideValue(e.Method.Sampler)
 }
 
 // program is the digest of the running program.
@@ -72,16 +66,14 @@ func (e Experiment) code(ctx context.Context) (map[string]tree, error) {
 		}
 		found["data"] = hex.EncodeToString(h.Sum(nil)[:8])
 	}
-	if names := e.hidden(); names != nil {
-		if found["program"], err = program(); err != nil {
-			return nil, fmt.Errorf("reading the program, by which %v is known: %w", names, err)
-		}
+	if e.hidden() {
+		found["program"], err = program()
 	}
-	return found, nil
+	return found, err
 }
 
 // codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients
-// and of the optimizers from outside, and of the prediction; the initial values; the learning rates, the order and the augmentation.
+// and of the prediction, and the initial values.
 func codeOf(e Experiment, d Data) (string, error) {
 	backend, err := gobackend.New("")
 	if err != nil {
@@ -97,7 +89,13 @@ func codeOf(e Experiment, d Data) (string, error) {
 	var store *model.Store
 	err = b.build(network, e.Task.Likelihood, true, true, func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node) {
 		store = m.Store
-		e.Recipe.step(m, nll)
+		var trained []*graph.Node
+		for _, v := range variables(store) {
+			if v.Trainable && v.InUseByGraph(nll.Graph()) && params.RoleOf(v, store) != "" {
+				trained = append(trained, v.NodeValue(nll.Graph()))
+			}
+		}
+		graph.Gradient(stochastic.LayerLossesOf(nll.Graph()).Objective(nll, rows), trained...)
 		write(h, outputs.Graph())
 	})
 	if err == nil && e.Method.Process == nil { // which predicts only once it was finished
@@ -117,26 +115,12 @@ func codeOf(e Experiment, d Data) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, v := range slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) }) {
+	for _, v := range variables(store) {
 		value, err := v.Value()
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintln(h, v.Path(), v.Trainable, value.Value())
-	}
-	const examples, epochs, steps = 64, 2, 1000
-	for epoch := range epochs {
-		if e.Recipe.Order != nil {
-			fmt.Fprintln(h, e.Recipe.Order.Of(1, epoch, examples))
-		}
-		for image := range examples {
-			if e.Recipe.Augmentation != nil {
-				fmt.Fprintln(h, fmt.Sprint(e.Recipe.Augmentation.Draw(1, epoch, image)))
-			}
-		}
-	}
-	for step := range steps {
-		fmt.Fprintln(h, e.Recipe.Schedule.Rate(step, steps))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
@@ -148,27 +132,7 @@ func write(w io.Writer, g *graph.Graph) {
 	}
 }
 
-// step adds to a graph what the groups of the recipe do with the parameters, by the gradients of the loss.
-func (r Recipe) step(m *nets.Model, nll *graph.Node) {
-	g := nll.Graph()
-	var trained []*model.Variable
-	var values []*graph.Node
-	for v := range m.Store.IterVariables() {
-		if v.Trainable && v.InUseByGraph(g) && params.RoleOf(v, m.Store) != "" {
-			trained = append(trained, v)
-		}
-	}
-	slices.SortFunc(trained, func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
-	for _, v := range trained {
-		values = append(values, v.NodeValue(g))
-	}
-	gradients := graph.Gradient(stochastic.LayerLossesOf(g).Objective(nll, rows), values...)
-	rate, count := graph.Scalar(g, m.DType, 0.5), graph.Scalar(g, m.DType, 3)
-	for k, group := range slices.Concat(r.Groups, r.PretrainGroups) {
-		for i, v := range trained {
-			if outsideValue(group.Optimizer) && group.Contains(v.Path(), params.RoleOf(v, m.Store)) {
-				group.Optimizer.Update(m.Store.RootScope().In("optimizer_%d_%d", k, i), values[i], gradients[i], rate, count)
-			}
-		}
-	}
+// variables are those of a model, in the order of their paths.
+func variables(store *model.Store) []*model.Variable {
+	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }

@@ -43,8 +43,6 @@ type (
 	editedSets       struct{ experiment.Table }
 	editedLikelihood struct{ likelihood.Gaussian }
 	editedEnergy     struct{ energy.LDL }
-	editedOptimizer  struct{}
-	editedSchedule   struct{}
 )
 
 func (editedLayer) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
@@ -87,12 +85,6 @@ func (l editedEnergy) Dense(s *model.Scope, h *graph.Node) energy.Terms {
 	return terms
 }
 
-func (editedOptimizer) Update(_ *model.Scope, value, gradient, rate, _ *graph.Node) *graph.Node {
-	return graph.Sub(value, graph.MulScalar(graph.Mul(rate, gradient), edit(1, 2)))
-}
-
-func (editedSchedule) Rate(int, int) float64 { return edit(1e-3, 1e-2) }
-
 func editedNetwork(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	x = layers.Dense(s.In("hidden"), x, 4)
 	if x = graph.Tanh(x); edited {
@@ -117,8 +109,6 @@ func TestEditedCode(t *testing.T) {
 		"another split":        func(e *experiment.Experiment) { e.Task.Data = editedSource{table} },
 		"one more test set":    func(e *experiment.Experiment) { e.Task.Data = editedSets{table} },
 		"a likelihood":         func(e *experiment.Experiment) { e.Task.Likelihood = editedLikelihood{} },
-		"an optimizer":         func(e *experiment.Experiment) { e.Recipe.Groups[0].Optimizer = editedOptimizer{} },
-		"a schedule":           func(e *experiment.Experiment) { e.Recipe.Schedule = editedSchedule{} },
 		"a network":            func(e *experiment.Experiment) { e.Task.Network = nets.Func{Name: "mine", Build: editedNetwork} },
 		"a pointer to a layer": func(e *experiment.Experiment) { e.Method.Layers = &editedLayer{} },
 		"an energy": func(e *experiment.Experiment) {
@@ -186,6 +176,20 @@ func TestRenamedCode(t *testing.T) {
 	b.Task.Network = nets.MLP{Widths: []int{4}}
 	if a.ID() == b.ID() {
 		t.Error("two networks have one identity")
+	}
+}
+
+// halving is a schedule of one's own.
+type halving struct{}
+
+func (halving) Rate(step, _ int) float64 { return 1 / float64(1+step) }
+
+// Code that shows in no graph is known by the program.
+func TestHiddenCode(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	e.Recipe.Schedule = halving{}
+	if spec := string(must.Get(e.Spec())(t)); !strings.Contains(spec, `"program":"`) {
+		t.Errorf("the spec is %s", spec)
 	}
 }
 

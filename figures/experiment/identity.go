@@ -31,8 +31,8 @@ import (
 //   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
 //     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients and
 //     prediction and of the initial values, and if the Source is from outside, of the data of all its splits. So edited code
-//     is another experiment, and renamed code is the same. Of After, a Decision or a Sampler from outside no graph
-//     shows what they do: the Spec then has a digest of the running program.
+//     is another experiment, and renamed code is the same. Of After, a Decision, a Sampler or a part of the Recipe from
+//     outside no graph shows what they do: the Spec then has a digest of the running program.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
@@ -44,7 +44,7 @@ func (e Experiment) spec(ctx context.Context) ([]byte, error) {
 	e.Split, e.Seed = 0, 0
 	w := treeWriter{nameless: true}
 	t, err := w.tree(reflect.ValueOf(e), "Experiment")
-	if err == nil && (w.outside || e.hidden() != nil) {
+	if err == nil && (w.outside || e.hidden()) {
 		t.(map[string]tree)["code"], err = e.code(ctx)
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 type identified struct {
 	Experiment
 	network unsafe.Pointer
-	hidden  []string
+	hidden  bool
 }
 
 func (e Experiment) identified() identified {
