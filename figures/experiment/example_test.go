@@ -16,8 +16,6 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/uci"
 )
 
 // A network of one's own on sequences of one's own, with two methods, kept in a folder: called again, it goes on where
@@ -59,44 +57,6 @@ func Example() {
 	// Output:
 	// density: 100% right
 	// plain: 100% right
-}
-
-// A metric of one's own over the kept predictions of runs, without training.
-func ExampleStore_Measure() {
-	ctx := context.Background()
-	folder, err := os.MkdirTemp("", "runs")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	store := &experiment.Store{Folder: folder}
-	list, err := experiment.Cross(uci.Paper, uci.On("yacht"), methods.Density)
-	if err != nil {
-		log.Fatal(err)
-	}
-	list = list.OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs = 20 })
-	if _, err := (experiment.Engine{Store: store}).Run(ctx, list...); err != nil {
-		log.Fatal(err)
-	}
-
-	worst := func(p *experiment.Predictions) (map[string]float64, error) {
-		s, err := p.Set("test")
-		if err != nil {
-			return nil, err
-		}
-		mean, _ := s.Moments()
-		largest := 0.0
-		for i, y := range s.Targets {
-			largest = max(largest, math.Abs(y-mean[i])*p.Unit)
-		}
-		return map[string]float64{"worst": largest}, nil
-	}
-	found, missing, err := store.Measure(list, worst)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(found), "measured,", len(missing), "without predictions")
-	// Output: 2 measured, 0 without predictions
 }
 
 // Student's t on a CSV of one's own, beside the Gaussian.

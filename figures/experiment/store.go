@@ -225,41 +225,9 @@ func (s *Store) Predictions(e Experiment) (*Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.predictions(all, e)
-}
-
-// predictions is Predictions for a store whose results were read.
-func (s *Store) predictions(all map[string]Result, e Experiment) (*Predictions, error) {
-	line, has := all[e.ID()]
+	r, has := all[e.ID()]
 	if !has {
 		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
 	}
-	return line.Of(e).Predictions()
-}
-
-// Measure computes metrics for all experiments of a list whose predictions are at hand, without training: found has
-// their numbers by the experiments' identities, and missing lists those without predictions. Runs that diverged have
-// nothing to measure, and are in neither.
-func (s *Store) Measure(list []Experiment, metrics ...Metric) (found map[string]map[string]float64, missing []Experiment, err error) {
-	all, err := s.Results()
-	if err != nil {
-		return nil, nil, err
-	}
-	found = map[string]map[string]float64{}
-	for _, e := range list {
-		p, err := s.predictions(all, e)
-		switch {
-		case errors.Is(err, ErrNoPredictions), err == nil && p.Partial:
-			missing = append(missing, e)
-			continue
-		case err != nil:
-			return nil, nil, err
-		case p.Diverged:
-			continue
-		}
-		if found[e.ID()], err = Measure(e, p, metrics...); err != nil {
-			return nil, nil, err
-		}
-	}
-	return found, missing, nil
+	return r.Of(e).Predictions()
 }

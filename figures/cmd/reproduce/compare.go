@@ -55,18 +55,28 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 		}
 		return errors.Join(err, c.compare(index, found, trainingRounds))
 	}
-	metrics, missing, err := store.Measure(list)
-	if err != nil {
-		return err
-	}
 	var found []experiment.Result
+	missing := 0
 	for _, e := range list {
-		if now, has := metrics[e.ID()]; has {
-			found = append(found, experiment.Result{Metrics: now}.Of(e))
+		r, _ := index.Find(e)
+		p, err := r.Predictions()
+		switch {
+		case errors.Is(err, experiment.ErrNoPredictions), err == nil && p.Partial:
+			missing++
+			continue
+		case err != nil:
+			return err
+		case p.Diverged: // there is nothing to measure
+			continue
 		}
+		now := experiment.Result{}.Of(e)
+		if now.Metrics, err = experiment.Measure(e, p); err != nil {
+			return err
+		}
+		found = append(found, now)
 	}
-	if len(missing) > 0 {
-		c.tell("%s no predictions here", results.Counted(len(missing), "result has", "results have"))
+	if missing > 0 {
+		c.tell("%s no predictions here", results.Counted(missing, "result has", "results have"))
 	}
 	return c.compare(index, found, measuringRounds)
 }
