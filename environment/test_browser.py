@@ -405,6 +405,7 @@ class Live(Browser):
         page.get_by_role("button", name="Train", exact=True).click()
         band = page.evaluate("figure.panels[1].band.std")
         page.wait_for_function("(old) => figure.panels[1].band.std.some((v, i) => v !== old[i])", arg=band)
+        page.locator("#panel-mfvi .ratio output", has_text="≈").wait_for()  # a preview
         page.wait_for_function("figure.panels[1].progress.value > 0.05")
         page.get_by_role("button", name="Stop").click()
         page.wait_for_function("program.workers.every((one) => !one.job) && program.waiting.length === 0")
@@ -449,6 +450,13 @@ class Live(Browser):
         self.assertEqual((request["seed"], request["steps"], again.locator("#preset").input_value()), (3, 200, "outlier"))
         self.assertFalse(again.locator("#panel-ensemble").is_visible())
         self.assertLessEqual(again.evaluate("document.documentElement.scrollHeight"), 720)
+        # Two moons are a picture.
+        page.locator("#preset").select_option("moons")
+        page.locator("#moons-picture").wait_for()
+        self.assertFalse(page.locator("#panels").is_visible())
+        page.locator("#preset").select_option("gap")
+        page.locator("#seed").fill("0")
+        page.locator("#panels").wait_for()
         self.assertEqual(troubles, [])
 
     def test_layer(self):

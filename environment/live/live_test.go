@@ -39,7 +39,7 @@ func TestGaps(t *testing.T) {
 
 // The standard deviation is 2 in the middle half of the gap, 1 where the data are, and 100 elsewhere.
 func TestMeanStd(t *testing.T) {
-	x := grid(1)
+	x := grid()
 	std := make([]float64, len(x))
 	for i, at := range x {
 		switch a := math.Abs(at); {
@@ -87,8 +87,8 @@ func TestUpdates(t *testing.T) {
 			case "ensemble":
 				samples = ensembleMembers
 			}
-			if first.Phase != begins || first.Step != 1 || first.Band == nil {
-				t.Errorf("the first update is %+v; want a band at step 1 of %s", first, begins)
+			if first.Phase != begins || first.Step != 1 {
+				t.Errorf("the first update is %+v; want step 1 of %s", first, begins)
 			}
 			if last.Phase != "done" || last.Step != steps || last.Steps != steps || last.Done != 1 {
 				t.Errorf("the last update is %+v; want all %d steps done", last, steps)
@@ -141,30 +141,18 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// Watching a training changes nothing of it: the bands on the way leave the model's noise alone.
-func TestWatchingChangesNothing(t *testing.T) {
-	backend := must.Get(gobackend.New("ops_sequential"))(t)
-	defer backend.Finalize()
-	of := func(live bool) *Band {
-		r := must.Get(figure1("density", 10).begin(backend))(t)
-		if live {
-			must.Get(r.liveBand(t.Context()))(t)
-		}
-		must.Do(t, r.fit(t.Context(), func(Update) {}))
-		must.Do(t, r.draw(t.Context(), func(Update) {}))
-		return r.update.Band
-	}
-	if watched, alone := of(true), of(false); !reflect.DeepEqual(watched, alone) {
-		t.Errorf("watched, the ratio is %g, else %g", watched.Ratio, alone.Ratio)
-	}
-}
-
-// What Figure 1 shows, after a fifth of its steps: density layers are less certain in the gap, MFVI is more certain.
+// What Figure 1 shows, after a fifth of its steps and in a preview of all: density layers are less certain in the gap,
+// MFVI is more certain.
 func TestGapRatio(t *testing.T) {
 	for method, above := range map[string]bool{"density": true, "mfvi": false} {
-		updates := trained(t, figure1(method, 800))
-		if ratio := updates[len(updates)-1].Band.Ratio; above != (ratio > 1) {
-			t.Errorf("%s has the gap ratio %g; above 1: want %v", method, ratio, above)
+		preview := figure1(method, 4000)
+		preview.Preview = true
+		for _, training := range []Training{figure1(method, 800), preview} {
+			updates := trained(t, training)
+			last := updates[len(updates)-1]
+			if above != (last.Band.Ratio > 1) || training.Preview && (last.Steps > previewSteps+previewPretrain || last.Band.Samples != drawnAtOnce) {
+				t.Errorf("%s has the gap ratio %g after %d steps; above 1: want %v", method, last.Band.Ratio, last.Steps, above)
+			}
 		}
 	}
 }

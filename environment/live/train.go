@@ -39,8 +39,11 @@ type Training struct {
 	Steps   int     `json:"steps"`
 	// PretrainSteps fit the energy models of density before Steps; the other methods have none and skip them.
 	PretrainSteps int `json:"pretrainSteps"`
-	// Samples is the number of draws of the last band, a multiple of 50. Bands on the way have liveSamples.
+	// Samples is the number of draws of the band, a multiple of 50.
 	Samples int `json:"samples"`
+	// Preview asks for a band of 50 draws soon: after at most 240 steps and 60 of pretraining, with a learning rate that is
+	// higher in proportion to the steps left out.
+	Preview bool `json:"preview,omitempty"`
 }
 
 // An Update tells how far a training is.
@@ -77,9 +80,9 @@ const (
 	ensembleMembers = 5
 	gridEnd         = 6.0
 	gridStep        = 0.05
-	liveSamples     = 60 // draws of a band while the method trains
-	liveEvery       = 2  // such a band has every second input of the grid
-	drawnAtOnce     = 50 // of the last band
+	drawnAtOnce     = 50
+	previewSteps    = 240
+	previewPretrain = 60
 	shownFunctions  = 5
 	chains          = 4 // of HMC
 	leapfrogs       = 50
@@ -156,7 +159,7 @@ func (t Training) Run(ctx context.Context, observe func(Update)) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.live.Close(), r.functions.Close(), r.last.Close()) }()
+	defer func() { err = errors.Join(err, r.functions.Close(), r.some.Close()) }()
 	if t.Method == "hmc" {
 		return r.exact(ctx, observe)
 	}
@@ -181,7 +184,7 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
 	}
-	x, draws := grid(1), len(found.Draws[0])
+	x, draws := grid(), len(found.Draws[0])
 	var all predict.Mixture
 	for draw := 0; draw < draws; draw += max(1, draws*chains/r.Samples) {
 		at := make([][]float64, chains)
@@ -211,8 +214,9 @@ type run struct {
 	input, target datasets.Scaler
 	began         time.Time
 	update        Update // the last one
+	rate          float64
 
-	live, functions, last *predict.Predictor // of bands on the way, of functions, and of the last band
+	functions, some *predict.Predictor // of the functions shown, and of some draws of the band
 }
 
 func (t Training) begin(backend compute.Backend) (*run, error) {
@@ -222,10 +226,14 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 		return nil, fmt.Errorf("live: %w", err)
 	}
 	rows := datasets.Order(0, 0, len(t.X))
-	r := &run{Training: t, model: m, input: datasets.FitScaler(t.X, 1, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now()}
+	r := &run{Training: t, model: m, input: datasets.FitScaler(t.X, 1, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now(), rate: learningRate}
+	if t.Preview {
+		r.Steps, r.PretrainSteps, r.Samples = min(t.Steps, previewSteps), min(t.PretrainSteps, previewPretrain), drawnAtOnce
+		r.rate *= float64(t.Steps) / float64(r.Steps)
+	}
 	r.inputs, r.targets = r.standardised(t.X), r.target.Transform(t.Y)
 	for p, o := range map[**predict.Predictor]predict.Options{
-		&r.live: r.coherent(liveSamples), &r.functions: r.coherent(shownFunctions), &r.last: {Samples: min(drawnAtOnce, r.samples(r.Samples))},
+		&r.functions: {Samples: r.samples(shownFunctions), Seed: new(uint64(1)), Coherent: true}, &r.some: {Samples: r.samples(drawnAtOnce)},
 	} {
 		if *p, err = predict.NewPredictor(m, o); err != nil {
 			return nil, fmt.Errorf("live: %w", err)
@@ -239,26 +247,19 @@ func (r *run) standardised(x []float64) []nets.Floats {
 	return slices.Repeat([]nets.Floats{nets.Rows(r.input.Transform(x), 1)}, r.model.Count())
 }
 
-// How often a training tells how far it is, and how much of its time bands may take.
-const (
-	tellEvery   = 50 * time.Millisecond
-	bandEvery   = 250 * time.Millisecond
-	timeForBand = 0.25
-)
+// How often a training tells how far it is.
+const tellEvery = 50 * time.Millisecond
 
 // fit trains the networks.
 func (r *run) fit(ctx context.Context, observe func(Update)) error {
 	trainer := train.Trainer{Settings: train.Settings{
-		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine{Start: learningRate}, LogLikelihoodScale: 1,
+		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine{Start: r.rate}, LogLikelihoodScale: 1,
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 	}}
 	if r.Method == "density" {
 		trainer.PretrainEpochs, trainer.PretrainGroups = r.PretrainSteps, trainer.Groups
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var told, drawn time.Time
-	var pause time.Duration
+	var told time.Time
 	trainer.Progress = func(at train.Progress) {
 		if time.Since(told) < tellEvery {
 			return
@@ -266,16 +267,6 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 		r.update = Update{Phase: "training", Step: at.Step, Steps: at.Steps, Done: float64(at.Step) / float64(at.Steps), Seconds: time.Since(r.began).Seconds()}
 		if at.Pretraining {
 			r.update.Phase = "pretraining"
-		}
-		if time.Since(drawn) >= pause {
-			began := time.Now()
-			band, err := r.liveBand(ctx)
-			if err != nil {
-				cancel(err)
-				return
-			}
-			r.update.Band, drawn = band, time.Now()
-			pause = max(bandEvery, time.Duration(float64(time.Since(began))*(1-timeForBand)/timeForBand))
 		}
 		observe(r.update)
 		told = time.Now()
@@ -285,9 +276,6 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 		sets[i] = train.Dataset{Inputs: inputs, Targets: r.targets}
 	}
 	err := trainer.Fit(ctx, r.model, sets...)
-	if failed := context.Cause(ctx); failed != nil {
-		return failed
-	}
 	if errors.Is(err, train.ErrDiverged) {
 		return fmt.Errorf("live: the training diverged; less starting noise or a smaller width may help: %w", err)
 	}
@@ -297,28 +285,12 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 	return nil
 }
 
-// grid are the inputs of bands, every so many of them.
-func grid(every int) (x []float64) {
-	for i := 0; i <= int(math.Round(2*gridEnd/gridStep)); i += every {
+// grid are the inputs of bands.
+func grid() (x []float64) {
+	for i := range int(math.Round(2*gridEnd/gridStep)) + 1 {
 		x = append(x, -gridEnd+gridStep*float64(i))
 	}
 	return x
-}
-
-// liveBand is a band of few draws. They have the same random numbers each time, so that what moves is the posterior, and
-// they leave the model's own stream of noise alone.
-func (r *run) liveBand(ctx context.Context) (*Band, error) {
-	x := grid(liveEvery)
-	drawn, err := r.sample(ctx, x, r.live)
-	if err != nil {
-		return nil, err
-	}
-	return r.band(x, drawn, drawn.Mean[:shownFunctions])
-}
-
-// coherent are options for so many draws that are functions, the same each time.
-func (r *run) coherent(wanted int) predict.Options {
-	return predict.Options{Samples: r.samples(wanted), Seed: new(uint64(1)), Coherent: true}
 }
 
 // samples is how many draws of each network are made where so many are wanted: members of an ensemble have no noise.
@@ -342,9 +314,9 @@ func (r *run) sample(ctx context.Context, x []float64, p *predict.Predictor) (pr
 	return predict.Mix(members...)
 }
 
-// draw makes the last band from Samples draws, a few at a time, so that one can see it and stop it.
+// draw makes the band from Samples draws, a few at a time, so that one can see it and stop it.
 func (r *run) draw(ctx context.Context, observe func(Update)) error {
-	x, wanted := grid(1), r.samples(r.Samples)
+	x, wanted := grid(), r.samples(r.Samples)
 	r.update.Phase, r.update.Step, r.update.Done = "drawing", r.update.Steps, 1
 	functions, err := r.sample(ctx, x, r.functions)
 	if err != nil {
@@ -352,7 +324,7 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 	}
 	var all predict.Mixture
 	for len(all.Mean) < wanted*r.model.Count() {
-		some, err := r.sample(ctx, x, r.last)
+		some, err := r.sample(ctx, x, r.some)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -117,5 +118,16 @@ func TestEnlarged(t *testing.T) {
 	}
 	if r, _, _, _ := m.At(6*enlargement, 2*enlargement).RGBA(); r != 0 {
 		t.Error("the neighbour is not black")
+	}
+}
+
+// The live page has the colours of the pictures.
+func TestLivePageHasTheColours(t *testing.T) {
+	style := string(must.Get(os.ReadFile("../../environment/pages/live/live.css"))(t))
+	for name, method := range map[string]string{"density": "Density Uncertainty", "mfvi": "MFVI", "rank1": "Rank-1 BNN", "mcdropout": "MC Dropout", "ensemble": "Deep Ensemble"} {
+		r, g, b, _ := MarkOf(method, 0).Colour.RGBA()
+		if want := fmt.Sprintf(" --%s: #%02x%02x%02x;", name, r>>8, g>>8, b>>8); !strings.Contains(style, want) {
+			t.Errorf("%s: no %q in live.css", method, want)
+		}
 	}
 }

@@ -11,11 +11,14 @@ const METHODS = {
   ensemble: "Deep ensemble",
 };
 
+// The marks of the methods, as in the project's pictures; their colours are in live.css.
+const MARKS = { density: "●", mfvi: "■", rank1: "■", mcdropout: "●", ensemble: "▲" };
 const LESSONS = {
   gap: "Between the points nothing is known. There HMC’s band is 6.3 times as wide as at the points, and density’s 2.2 times; MFVI, Rank-1 and MC dropout narrow. The ensemble’s ratio is 21 because its five networks nearly agree at the points (sd 0.4): in the gap its band is about as wide as HMC’s.",
   side: "All points lie on the right. At x = −3 HMC’s band is 129 wide, MC dropout’s 101, density’s 72, MFVI’s 64, the ensemble’s 55 and Rank-1’s 25.",
   thin: "Six points in the middle are enough: at 0 HMC’s band is 6 wide, and was 21 without them. Density’s is 10 wide, still more than at the other points; the other methods’ bands are 2 to 3 wide.",
   outlier: "One point at (0, 60) pulls the curve up. At 0 HMC’s band is between 41 and 55. Density, Rank-1 and the ensemble are near it, MFVI is too low (22 to 25), and MC dropout passes the point by (1 to 4).",
+  moons: "Two classes in the plane; dark is where the predicted class is uncertain. Density layers and ensembles are uncertain along the boundary between the classes, SNGP and DUE everywhere far from the points. These classifiers were trained before, by the project’s own runs: this page itself trains only regressions with one input.",
 };
 // The settings of Figure 1 and of what is stored.
 const USUAL = { seed: 0, noise: -2, pretraining: 2000, width: 50, steps: 4000 };
@@ -84,7 +87,8 @@ class Panel {
     this.ratio = make("output", { "aria-label": `Gap ratio of ${METHODS[method]}` }, "–");
     this.progress = make("progress", { max: "1", value: "0", "aria-label": `Training of ${METHODS[method]}` });
     this.status = make("p", { class: "status" });
-    const head = make("header", {}, make("h2", {}, METHODS[method]), make("p", { class: "ratio" }, "gap ratio ", this.ratio));
+    const mark = make("span", { class: "mark", style: `color: var(--${method})`, "aria-hidden": "true" }, MARKS[method]);
+    const head = make("header", {}, make("h2", {}, mark, METHODS[method]), make("p", { class: "ratio" }, "gap ratio ", this.ratio));
     this.element = make("section", { class: "panel", id: `panel-${method}` }, head, this.plot, this.progress, this.status);
     const left = 38;
     const width = () => this.canvas.clientWidth - left - 8;
@@ -112,7 +116,12 @@ class Panel {
     this.status.textContent = "Waiting for a free core";
     this.progress.value = 0;
     this.running = true;
-    this.stop = program.run({ train: this.figure.request(this.method) }, (reply) => this.replied(reply));
+    const request = this.figure.request(this.method);
+    // A preview first: all methods have one before any of them is trained to the end.
+    this.stop = program.run({ train: { ...request, preview: true } }, (reply) => {
+      if (!reply.end) this.replied(reply, true);
+      else this.stop = program.run({ train: request }, (next) => this.replied(next));
+    });
     this.draw();
   }
 
@@ -124,7 +133,7 @@ class Panel {
     this.replied({ phase: "stored", done: 1, band });
   }
 
-  replied(reply) {
+  replied(reply, preview = false) {
     if (reply.end || reply.error) {
       this.running = false;
       if (reply.error) this.wrong(reply.error);
@@ -140,15 +149,15 @@ class Panel {
       stored: `Trained before, sd at the data ${band?.dataStd.toFixed(2)}`,
       done: `Trained in ${Math.round(seconds)} s, ${band?.samples} ${this.method === "ensemble" ? "networks" : "draws"}, sd at the data ${band?.dataStd.toFixed(2)}`,
     }[phase];
-    // While Gaussians are fitted the functions are those of a network that has learned nothing.
-    if (band && phase !== "pretraining") {
+    if (preview) this.status.textContent = `Preview: ${steps} quick steps`;
+    if (band) {
       this.band = band;
       this.stale = false;
-      this.ratio.textContent = band.ratio > 0 ? band.ratio.toFixed(2) : "–";
+      this.ratio.textContent = band.ratio > 0 ? (preview ? "≈\u2009" : "") + band.ratio.toFixed(2) : "–";
       this.draw();
       document.documentElement.dataset.firstBand ??= Math.round(performance.now());
     }
-    if (phase === "done" || phase === "stored") {
+    if (!preview && (phase === "done" || phase === "stored")) {
       this.element.dataset.ratio = band.ratio;
       if (phase === "done") say(`${METHODS[this.method]} is trained: gap ratio ${this.ratio.textContent}.`);
     } else delete this.element.dataset.ratio;
@@ -171,6 +180,7 @@ class Panel {
     this.element.classList.toggle("stale", this.stale);
     const c = prepare(this.canvas);
     const colour = figure.colour;
+    const mine = colour[this.method];
     const gaps = (!this.stale && band?.gaps) || []; // null where there are none
     const exact = figure.exact();
     within(c, axes, () => {
@@ -185,13 +195,14 @@ class Panel {
         c.fill();
       }
       if (band) {
-        c.globalAlpha = this.stale ? 0.35 : 1;
-        c.fillStyle = colour.band;
+        c.globalAlpha = this.stale ? 0.1 : 0.3;
+        c.fillStyle = mine;
         c.beginPath();
         path(c, axes, [...band.x, ...band.x.toReversed()], [...band.low, ...band.high.toReversed()]);
         c.fill();
-        for (const draw of band.functions) stroke(c, colour.mean, 0.8, () => path(c, axes, band.x, draw));
-        stroke(c, colour.mean, 2, () => path(c, axes, band.x, band.mean));
+        c.globalAlpha = this.stale ? 0.35 : 1;
+        for (const draw of band.functions) stroke(c, mine, 0.8, () => path(c, axes, band.x, draw));
+        stroke(c, mine, 2, () => path(c, axes, band.x, band.mean));
         c.globalAlpha = 1;
       }
       dots(c, axes, figure.points, colour);
@@ -203,7 +214,7 @@ class Panel {
       if (!band || !(band.dataStd > 0)) return;
       c.globalAlpha = this.stale ? 0.35 : 1;
       const relative = band.std.map((v) => v / band.dataStd);
-      stroke(c, colour.mean, 2, () => path(c, below, band.x, relative));
+      stroke(c, mine, 2, () => path(c, below, band.x, relative));
       for (const [from, to] of gaps) {
         const quarter = (to - from) / 4;
         stroke(c, colour.ink, 3, () => path(c, below, [from + quarter, to - quarter], [Math.min(band.ratio, 3.9), Math.min(band.ratio, 3.9)]));
@@ -280,13 +291,21 @@ class Figure {
 
   // Gets the data of the preset from the program, and shows them, or others.
   load(others = []) {
-    byId("lesson").textContent = LESSONS[byId("preset").value];
+    const preset = byId("preset").value;
+    byId("lesson").textContent = LESSONS[preset];
+    byId("figure").classList.toggle("picture", preset === "moons");
+    if (preset === "moons") {
+      for (const panel of this.panels) panel.halt();
+      this.data = this.points.list;
+      this.remember();
+      return;
+    }
     const show = ({ x, y }) => {
       this.data = x.map((one, i) => ({ x: one, y: y[i] }));
       this.points.show(others.length > 0 ? others : this.data, -1);
       this.train();
     };
-    const asked = { seed: Number(byId("seed").value), preset: byId("preset").value };
+    const asked = { seed: Number(byId("seed").value), preset };
     if (asked.seed === 0) show(STORED[asked.preset].points);
     else program.run({ points: asked }, (reply) => (reply.error ? refuse(reply.error) : reply.x && show(reply)));
   }

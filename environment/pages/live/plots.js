@@ -5,7 +5,8 @@
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  return { ink: of("ink"), muted: of("muted"), line: of("line"), band: of("band"), mean: of("mean"), point: of("point"), gap: of("gap"), low: of("low"), high: of("high"), contour: of("contour") };
+  const names = ["ink", "paper", "muted", "line", "band", "gap", "low", "high", "contour", "density", "mfvi", "rank1", "mcdropout", "ensemble"];
+  return Object.fromEntries(names.map((name) => [name, of(name)]));
 }
 
 // A rectangle of a canvas with axes from xs[0] to xs[1] and from ys[0] to ys[1]. box() gives the rectangle in pixels.
@@ -103,10 +104,11 @@ function frame(c, axes, colour, xTicks, yTicks, yText = String) {
 function dots(c, axes, points, colour) {
   points.list.forEach((point, i) => {
     const at = axes.toPixels(point);
-    c.fillStyle = colour.point;
+    c.fillStyle = colour.ink;
     c.beginPath();
     c.arc(...at, 3, 0, 2 * Math.PI);
     c.fill();
+    stroke(c, colour.paper, 1, () => c.arc(...at, 3.5, 0, 2 * Math.PI));
     if (i === points.selected) stroke(c, colour.ink, 2, () => c.arc(...at, 7, 0, 2 * Math.PI));
   });
 }

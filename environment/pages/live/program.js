@@ -4,7 +4,7 @@
 "use strict";
 
 class Program {
-  // Workers are started when they are needed. At most so many of them train; one more is for requests that are urgent.
+  // Further workers are started when they are needed. At most so many of them train; one more is for requests that are urgent.
   constructor(most) {
     this.most = most;
     this.workers = [];
@@ -14,6 +14,7 @@ class Program {
       const unpacked = packed.body.pipeThrough(new DecompressionStream("gzip"));
       return WebAssembly.compileStreaming(new Response(unpacked, { headers: { "Content-Type": "application/wasm" } }));
     });
+    this.start(); // the first training shall not wait for it
   }
 
   // Calls reply with each reply, of which the last one has end or error. Returns a function that stops it; then no
