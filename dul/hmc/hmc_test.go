@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/gobackend"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -19,6 +17,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 )
 
@@ -190,14 +189,12 @@ func TestSampleErrors(t *testing.T) {
 // newReplicas is a model of a network with a prior, a replica for each chain.
 func newReplicas(t *testing.T, l likelihood.Likelihood, chains int, widths ...int) *nets.Model {
 	t.Helper()
-	backend := must.Get(gobackend.New("ops_sequential"))(t)
-	t.Cleanup(backend.Finalize)
 	seeds := make([]uint64, chains)
 	for i := range seeds {
 		seeds[i] = uint64(i)
 	}
 	network := nets.MLP{Layers: Prior{Layers: baselines.Deterministic{}}, Widths: widths}
-	return must.Get(nets.NewReplicas(compute.Backend(backend), network, l, seeds...))(t)
+	return must.Get(nets.NewReplicas(backendtest.Open(t), network, l, seeds...))(t)
 }
 
 // linearData are examples with two correlated inputs.
