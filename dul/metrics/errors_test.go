@@ -13,7 +13,7 @@ func TestMistakesPanicAndNaNGivesNaN(t *testing.T) {
 	for name, call := range map[string]func(){
 		"RMSE":            func() { RMSE([]float64{1}, two) },
 		"samples":         func() { MonteCarloNLL(two, one, one, 1) },
-		"no samples":      func() { MonteCarloPITs(two, nil, nil) },
+		"no samples":      func() { transforms(two, nil, nil) },
 		"ragged logits":   func() { MeanProbabilities([][]float64{{1, 2}, {1, 2, 3, 4}}, 2) },
 		"no classes":      func() { Accuracy([]float64{1}, 0, []int{0}) },
 		"rows":            func() { Entropy([]float64{0.5, 0.5, 1}, 2) },

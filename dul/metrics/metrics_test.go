@@ -255,13 +255,6 @@ func TestMeanStd(t *testing.T) {
 	}
 }
 
-func TestBinsIncludeOne(t *testing.T) {
-	diagram := Outcomes{[]float64{1, 0.5}, []bool{true, false}}.Reliability(10)
-	if diagram[9].Count != 1 || diagram[4].Count != 1 || diagram[4].Accuracy != 0 || diagram[0].Low != 0 || diagram[9].High != 1 {
-		t.Errorf("diagram %+v", diagram)
-	}
-}
-
 func ExampleMonteCarloNLL() {
 	// Two Monte Carlo samples for one example, in normalised space; the target was divided by 9.2.
 	fmt.Printf("%.4f\n", MonteCarloNLL([]float64{0.5}, [][]float64{{0.4}, {0.7}}, [][]float64{{0.1}, {0.1}}, 9.2))

@@ -146,29 +146,6 @@ func TestRankingProperties(t *testing.T) {
 	}
 }
 
-// By hand: 19 of 20 positive examples are above three of ten negative ones, so that a TPR of 0.95 costs
-// no more than those; the last positive is below all.
-func TestFPR95ByHand(t *testing.T) {
-	var score []float64
-	var positive []bool
-	for i := range 20 {
-		score, positive = append(score, float64(10+i)), append(positive, true)
-	}
-	score[0] = -5
-	for i := range 10 {
-		score, positive = append(score, map[bool]float64{true: 11, false: 0}[i < 3]), append(positive, false)
-	}
-	if got := fprAtTPR(score, positive, 0.95); got != 0.3 {
-		t.Errorf("FPR95 is %v", got)
-	}
-	if got := fprAtTPR(score, positive, 0.9); got != 0 {
-		t.Errorf("FPR at TPR 0.9 is %v", got)
-	}
-	if got := fprAtTPR(score, positive, 0.951); got != 1 {
-		t.Errorf("FPR at TPR 0.951 is %v", got)
-	}
-}
-
 func TestClassificationProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
 	for range 200 {
@@ -226,14 +203,6 @@ func TestClasswiseECEByHand(t *testing.T) {
 	labels := []int{1, 0, 0, 1}
 	want := 0.5*math.Abs(0.5-0.3) + 0.5*math.Abs(0.5-0.8)
 	near(t, "classwise ECE", []float64{ClasswiseECE(probs, 2, labels, 2)}, []float64{want})
-}
-
-// Adaptive ECE by hand: five examples in two bins, the longer one first.
-func TestAdaptiveECEByHand(t *testing.T) {
-	confidence := []float64{0.9, 0.6, 0.7, 0.8, 1}
-	o := Outcomes{Confidence: confidence, Right: []bool{true, false, true, false, true}}
-	want := 3.0/5*math.Abs(1.0/3-0.7) + 2.0/5*math.Abs(1-0.95)
-	near(t, "adaptive ECE", []float64{o.AdaptiveECE(2)}, []float64{want})
 }
 
 // The bin by arithmetic is the bin that the edges say.

@@ -85,14 +85,9 @@ func meanDistance(d, s float64) float64 {
 	return s*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + d*math.Erf(z/math.Sqrt2)
 }
 
-// MonteCarloPITs is each target's probability integral transform under the equal mixture of the M Gaussians
-// that M Monte Carlo samples predict (Dawid 1984), its distribution function at the target,
-//
-//	F(y) = 1/M sum_m Phi((y - mean_m)/s_m).
-//
-// Over many examples they are uniform on [0, 1] if the predictions are right. target [N], mean and variance
-// [M][N] are in one space.
-func MonteCarloPITs(target []float64, mean, variance [][]float64) []float64 {
+// transforms are the probability integral transforms of the targets (Dawid 1984) under the equal mixture of the M
+// Gaussians that M Monte Carlo samples predict, F(y) = 1/M sum_m Phi((y - mean_m)/s_m).
+func transforms(target []float64, mean, variance [][]float64) []float64 {
 	checkSamples(target, mean, variance)
 	each := make([]float64, len(target))
 	for i, y := range target {
@@ -103,12 +98,16 @@ func MonteCarloPITs(target []float64, mean, variance [][]float64) []float64 {
 	return each
 }
 
-// MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the
-// mixture, (1-level)/2 <= F(y) <= (1+level)/2 with F of MonteCarloPITs. level is in (0, 1).
+// MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the equal mixture
+// of the M Gaussians that M Monte Carlo samples predict, (1-level)/2 <= F(y) <= (1+level)/2 with
+//
+//	F(y) = 1/M sum_m Phi((y - mean_m)/s_m).
+//
+// target [N], mean and variance [M][N] are in one space; level is in (0, 1).
 func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) float64 {
 	inUnit(level)
-	pits, inside := MonteCarloPITs(target, mean, variance), 0.0
-	for _, f := range pits {
+	inside := 0.0
+	for _, f := range transforms(target, mean, variance) {
 		switch tail := (1 - level) / 2; {
 		case math.IsNaN(f):
 			return f
@@ -116,5 +115,5 @@ func MonteCarloCoverage(target []float64, mean, variance [][]float64, level floa
 			inside++
 		}
 	}
-	return inside / float64(len(pits))
+	return inside / float64(len(target))
 }

@@ -39,23 +39,6 @@ func calibrated(rng *rand.Rand, n, classes int) (logits []float64, labels []int)
 	return logits, labels
 }
 
-// Logits that were multiplied by a factor are divided by it again, within the standard error of the
-// estimate, which the curvature of the log likelihood gives.
-func TestTemperatureIsRecovered(t *testing.T) {
-	rng := rand.New(rand.NewPCG(21, 22))
-	for _, factor := range []float64{0.2, 1, 7} {
-		logits, labels := calibrated(rng, 4000, 5)
-		_, curvature := temperatureSlope(logits, 5, labels, 1)
-		for i := range logits {
-			logits[i] *= factor
-		}
-		got := must.Get(FitTemperature(logits, 5, labels))(t)
-		if z := (factor/got - 1) * math.Sqrt(curvature*float64(len(labels))); math.Abs(z) > 4 {
-			t.Errorf("factor %v: temperature %v, z = %.1f", factor, got, z)
-		}
-	}
-}
-
 func TestTemperatureIsTheMinimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	for range 50 {
