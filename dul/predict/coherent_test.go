@@ -170,7 +170,7 @@ func TestCoherentSamplesAreFunctions(t *testing.T) {
 					}
 				}
 			})...)
-			o.BatchSize, o.PerExecution = 3, 2
+			o.BatchSize = 3
 			other := sample(t, m, nets.Rows(reversed, 3), o).Mean
 			o = predict.Options{Samples: draws, Seed: new(uint64(7))}
 			single := sample(t, m, coherentInputs, o).Mean
@@ -211,20 +211,6 @@ func compareMoments(t *testing.T, a, b []float64) {
 		}
 		if z := (mean[0] - mean[1]) / math.Sqrt(variance[0]+variance[1]); !(math.Abs(z) < fixtures.MaxZ) {
 			t.Errorf("moment %g is %g for functions and %g else, z-score %.2f", power, mean[0], mean[1], z)
-		}
-	}
-}
-
-// A replica has the coherent samples that it has as a model of its own.
-func TestCoherentReplicas(t *testing.T) {
-	layers, seeds := dul.Density{InitStd: 0.5}, []uint64{4, 9}
-	o := predict.Options{Samples: 3, Seed: new(uint64(1)), Coherent: true}
-	both := must.Get(predict.SampleReplicas(context.Background(), mlp(t, layers, seeds...), []nets.Floats{coherentInputs, coherentInputs}, o))(t)
-	for r, seed := range seeds {
-		for k, want := range sample(t, mlp(t, layers, seed), coherentInputs, o).Mean {
-			if !floats.EqualApprox(both[r].Mean[k], want, 1e-10) {
-				t.Errorf("replica %d, sample %d: %v, by itself %v", r, k, both[r].Mean[k], want)
-			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package predict_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,11 +116,23 @@ func TestLoadedModelsPredict(t *testing.T) {
 			trained.Host, fresh.Host = nil, nil // whose noise has moved on
 			must.Do(t, trained.Store.SetRNGStateFromSeed(2))
 			must.Do(t, fresh.Store.SetRNGStateFromSeed(2))
-			options := predict.Options{Samples: 2, PerExecution: 1}
+			options := predict.Options{Samples: 2}
 			want, got := sample(t, trained, c.data.Inputs, options), sample(t, fresh, c.data.Inputs, options)
 			if !slices.Equal(got.Probabilities, want.Probabilities) || !slices.EqualFunc(got.Mean, want.Mean, slices.Equal) || !slices.EqualFunc(got.NoiseStd, want.NoiseStd, slices.Equal) {
 				t.Errorf("the loaded model predicts %v and %v, the trained one %v and %v", got.Probabilities, got.Mean, want.Probabilities, want.Mean)
 			}
+			// A graph that is kept sees what a file changes.
+			other.Host = nil
+			predictor := must.Get(predict.NewPredictor(other, options))(t)
+			before := must.Get(predictor.Predict(context.Background(), c.data.Inputs))(t)
+			must.Do(t, checkpoint.SetTensors(other.Store, named))
+			must.Do(t, other.Store.SetRNGStateFromSeed(2))
+			again := must.Get(predictor.Predict(context.Background(), c.data.Inputs))(t)
+			if !slices.Equal(again.Probabilities, want.Probabilities) || !slices.EqualFunc(again.Mean, want.Mean, slices.Equal) ||
+				fmt.Sprint(again.Probabilities, again.Mean) == fmt.Sprint(before.Probabilities, before.Mean) {
+				t.Errorf("the graph of before predicts %v and %v, the trained model %v and %v", again.Probabilities, again.Mean, want.Probabilities, want.Mean)
+			}
+			must.Do(t, predictor.Close())
 		})
 	}
 }

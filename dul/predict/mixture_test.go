@@ -100,9 +100,13 @@ func TestSamplesOfARegression(t *testing.T) {
 		t.Error("two samples of a deterministic network differ")
 	}
 	const samples = 4000
-	for _, c := range []struct{ batch, per int }{{0, 0}, {2, 1}, {3, 4}} {
-		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			noisy := sample(t, mlp(t, scaledOutput{}, 1), x, predict.Options{Samples: samples, BatchSize: c.batch, PerExecution: c.per})
+	for _, batch := range []int{0, 2, 3} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			m := mlp(t, scaledOutput{}, 1)
+			if batch == 3 {
+				m.Host = nil // five samples in an execution
+			}
+			noisy := sample(t, m, x, predict.Options{Samples: samples, BatchSize: batch})
 			mean, std := noisy.Moments()
 			for i, m := range plain.Mean[0] {
 				if z := (mean[i] - m) / (std[i] / math.Sqrt(samples)); math.Abs(z) > 4 {
@@ -219,8 +223,8 @@ func (a applied) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return a.counting.Apply(s, x, outputs)
 }
 
-// By default an execution draws one sample with noise of the host, and else as many as divide the number, up to five.
-func TestDefaultPerExecution(t *testing.T) {
+// An execution draws one sample with noise of the host, and else as many as divide the number, up to five.
+func TestSamplesOfAnExecution(t *testing.T) {
 	for _, c := range []struct {
 		samples, want int
 		host          bool
@@ -242,15 +246,16 @@ func TestDefaultPerExecution(t *testing.T) {
 
 // Samples of a network without noise are one execution, and do not share memory.
 func TestNetworkWithoutNoiseIsExecutedOnce(t *testing.T) {
-	for _, c := range []struct {
-		noisy bool
-		want  []float64
-	}{{false, []float64{1, 1, 1}}, {true, []float64{1, 2, 3}}} {
-		t.Run(fmt.Sprint(c.noisy), func(t *testing.T) {
-			got := sample(t, newModel(t, counting{c.noisy, params.Input}, likelihood.Gaussian{}, 1), nets.Rows([]float64{0, 0}, 1), predict.Options{Samples: 3, PerExecution: 1})
+	for _, noisy := range []bool{false, true} {
+		t.Run(fmt.Sprint(noisy), func(t *testing.T) {
+			got := sample(t, newModel(t, counting{noisy, params.Input}, likelihood.Gaussian{}, 1), nets.Rows([]float64{0, 0}, 1), predict.Options{Samples: 7})
 			for m, mean := range got.Mean {
-				if mean[0] != c.want[m] || mean[1] != c.want[m] {
-					t.Errorf("sample %d is of execution %v, want %v", m, mean, c.want[m])
+				want := 1.0
+				if noisy {
+					want += float64(m)
+				}
+				if mean[0] != want || mean[1] != want {
+					t.Errorf("sample %d is of execution %v, want %v", m, mean, want)
 				}
 				mean[0], mean[1] = -1, -1
 			}

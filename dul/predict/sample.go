@@ -26,11 +26,6 @@ type Options struct {
 	// BatchSize is the number of inputs that are computed at once; 0 means 128
 	// images, or all inputs that are no images.
 	BatchSize int
-	// PerExecution is the number of samples that one execution draws, each by a
-	// copy of the network of its own; it must divide Samples. More save the start
-	// of an execution, and take as much longer to compile. 0 means 1 on the pure
-	// Go backend, on others the largest divisor of Samples up to 5.
-	PerExecution int
 	// KeepOutputs keeps the outputs of all samples also where class probabilities
 	// are computed of them.
 	KeepOutputs bool
@@ -38,8 +33,8 @@ type Options struct {
 	Energies bool
 	// Seed fixes the draws: with it they depend on nothing but Seed, the model's own
 	// seeds and parameters, and the numbers of sample and input. The same call gives the
-	// same draws whatever was computed before, and whatever BatchSize and PerExecution
-	// are (but for rounding). They are drawn on the host on all backends. Nil goes on in
+	// same draws whatever was computed before, and whatever BatchSize
+	// is (but for rounding). They are drawn on the host on all backends. Nil goes on in
 	// the model's stream of noise, so that a second call gives other draws.
 	Seed *uint64
 	// Coherent makes each sample one function of the input: all inputs share its noise, in all batches. At each input by
@@ -56,12 +51,9 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// mostPerExecution is the largest default of Options.PerExecution.
-const mostPerExecution = 5
-
-func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error) {
-	if o.Samples < 0 || o.BatchSize < 0 || o.PerExecution < 0 {
-		return o, fmt.Errorf("%d samples, of them %d in one execution, in batches of %d; none may be negative", o.Samples, o.PerExecution, o.BatchSize)
+func (o Options) withDefaults(images bool, n int) (Options, error) {
+	if o.Samples < 0 || o.BatchSize < 0 {
+		return o, fmt.Errorf("%d samples in batches of %d; neither may be negative", o.Samples, o.BatchSize)
 	}
 	if o.Samples == 0 {
 		o.Samples = 25
@@ -72,19 +64,8 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error
 	if o.BatchSize == 0 || o.BatchSize > n {
 		o.BatchSize = n
 	}
-	if o.PerExecution == 0 {
-		o.PerExecution = 1
-		for k := 2; k <= mostPerExecution && m.Host == nil; k++ {
-			if o.Samples%k == 0 {
-				o.PerExecution = k
-			}
-		}
-	}
 	if o.Coherent && (o.Seed == nil || o.Training) {
 		return o, errors.New("predict.Options.Coherent needs a Seed, by which batches share their noise, and no Training, in which a prediction depends on its batch")
-	}
-	if o.Samples%o.PerExecution != 0 {
-		return o, fmt.Errorf("%d samples cannot be drawn %d in each execution; choose a divisor", o.Samples, o.PerExecution)
 	}
 	return o, nil
 }
@@ -239,9 +220,10 @@ func (p *Prediction) checkFinite(first int) error {
 // A sampler is a compiled graph, and the state of one call that uses it.
 type sampler struct {
 	Options
-	model *nets.Model
-	graph *repeated
-	tile  int // samples whose rows are in one batch
+	model  *nets.Model
+	graph  *repeated
+	copies int // of the network in the graph, each for a sample
+	tile   int // samples whose rows are in one batch
 
 	inputs []nets.Inputs // of each replica
 	total  int           // of the largest replica
@@ -268,7 +250,7 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		return nil, err
 	}
 	pixels, images := inputs[0].(nets.Pixels)
-	o, err := p.options.withDefaults(p.model, images, total)
+	o, err := p.options.withDefaults(images, total)
 	if err != nil {
 		return nil, err
 	}
@@ -283,11 +265,11 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 				return nil, err
 			}
 		}
-		s = &sampler{Options: o, model: p.model, tile: 1}
+		s = &sampler{Options: o, model: p.model, copies: 1, tile: 1}
 	}
 	s.inputs, s.total, s.found = inputs, total, found
 	if s.graph == nil {
-		if err := s.compile(p.options.PerExecution == 0); err != nil {
+		if err := s.compile(); err != nil {
 			return nil, err
 		}
 		p.graphs[shape] = s
@@ -306,34 +288,44 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 	return found, nil
 }
 
+// mostCopies is how many copies of a network a graph has at most. More save the start of an execution, and take as much
+// longer to compile.
+const mostCopies = 5
+
 // tiledRows is how many rows a batch has at most that has the rows of several samples.
 const tiledRows = 512
 
-// compile prepares the graph. If each example has noise of its own, by a seed, and only then, samples can be further rows of
-// the batch, which is faster for a few inputs.
-func (p *sampler) compile(tile bool) error {
+// compile prepares the graph. Where it draws its own noise it has a copy of the network for each of several samples. If each
+// example has noise of its own, by a seed, and only then, samples can be further rows of the batch, which is faster for a
+// few inputs.
+func (p *sampler) compile() error {
 	p.regression, _ = p.model.Likelihood.(likelihood.Regression)
 	if p.regression == nil {
 		p.distribution, _ = p.model.Likelihood.(likelihood.Distribution)
 	}
 	_, p.classes = p.model.Likelihood.(likelihood.Classification)
+	for k := 2; k <= mostCopies && p.model.Host == nil; k++ {
+		if p.Samples%k == 0 {
+			p.copies = k
+		}
+	}
 	seeded, err := p.seededNoise(p.BatchSize + 1)
 	if err != nil {
 		return err
 	}
-	if tile && seeded != nil && !p.Coherent && !p.Training {
+	if seeded != nil && !p.Coherent && !p.Training {
 		other, err := p.seededNoise(p.BatchSize + 2)
 		if err != nil {
 			return err
 		}
 		for k := 2; k <= p.Samples && k*p.BatchSize <= tiledRows && seeded.Apart(other); k++ {
 			if p.Samples%k == 0 {
-				p.tile, p.PerExecution = k, 1
+				p.tile, p.copies = k, 1
 				seeded.Rows(p.BatchSize)
 			}
 		}
 	}
-	p.graph, err = newRepeated(p.model, p.build, seeded, p.PerExecution, p.tile)
+	p.graph, err = newRepeated(p.model, p.build, seeded, p.copies, p.tile)
 	return err
 }
 
@@ -347,7 +339,7 @@ func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 	copy(seeds, p.model.Seeds())
 	seeded := stochastic.NewSeeded(*p.Seed, seeds, p.model.Replicas > 0)
 	once := *p
-	once.PerExecution = 1
+	once.copies = 1
 	inputs := p.rows(0, 0, examples)
 	err := nets.Build(p.model.Backend, p.model.Store, func(root *model.Scope, in []*graph.Node) {
 		stochastic.SetNoiseSource(in[0].Graph(), seeded.Trace(examples))
@@ -366,9 +358,9 @@ func sameShape(inputs []nets.Inputs) error {
 	return nil
 }
 
-// build applies the network to a batch PerExecution times. It returns, with
-// Energies, those of all layers, [PerExecution, ..., batch, layers], the
-// log-variances of a regression, and last the network's outputs, [PerExecution,
+// build applies copies of the network to a batch. It returns, with
+// Energies, those of all layers, [copies, ..., batch, layers], the
+// log-variances of a regression, and last the network's outputs, [copies,
 // ..., batch, Width].
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
@@ -381,7 +373,7 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		x = pixels.Standardization.Images(x, p.model.DType)
 	}
 	var outputs, logVariances, energies []*graph.Node
-	for range p.PerExecution {
+	for range p.copies {
 		named, all := len(nets.Energies(g)), len(stochastic.LayerLossesOf(g).Energies)
 		s := p.model.Scope(root.ResetVisited())
 		y := p.model.Apply(s, x)
@@ -442,10 +434,10 @@ func (p *sampler) batch(ctx context.Context, first, count int) error {
 	}
 	inputs := p.rows(first, count, rows)
 	replicas := make([]drawn, len(p.found))
-	err := p.graph.repeat(ctx, inputs, first, p.Samples/(p.PerExecution*p.tile), func(out [][]float64) {
+	err := p.graph.repeat(ctx, inputs, first, p.Samples/(p.copies*p.tile), func(out [][]float64) {
 		// part is that of sample k of replica r.
 		part := func(values []float64, k, r int) []float64 {
-			size := len(values) / (p.PerExecution * len(replicas))
+			size := len(values) / (p.copies * len(replicas))
 			all := values[(k/p.tile*len(replicas)+r)*size:][:size]
 			if size == 1 { // of all samples and inputs
 				return all
@@ -454,7 +446,7 @@ func (p *sampler) batch(ctx context.Context, first, count int) error {
 			return all[k%p.tile*size:][:size:size]
 		}
 		outputs := out[len(out)-1] // in the order of build
-		for k := range p.PerExecution * p.tile {
+		for k := range p.copies * p.tile {
 			for r := range replicas {
 				d := &replicas[r]
 				d.outputs = append(d.outputs, part(outputs, k, r))

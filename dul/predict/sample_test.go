@@ -114,49 +114,11 @@ func TestClassificationOfADeterministicNetwork(t *testing.T) {
 	}
 }
 
-// Every family predicts, on the host's noise and on the graph's, one or several
-// samples in an execution; the samples of a stochastic network differ, and do so
-// within an execution.
-func TestClassificationOfAllFamilies(t *testing.T) {
-	for _, family := range convFamilies {
-		for _, inGraph := range []bool{false, true} {
-			for _, perExecution := range []int{1, 2} {
-				t.Run(fmt.Sprintf("%s/%t/%d", family.name, inGraph, perExecution), func(t *testing.T) {
-					if family.name != "Density, rank 1" && family.name != "Rank1" {
-						fixtures.SkipShortOffGo(t)
-					}
-					c := classifier(t, family.layers)
-					if inGraph {
-						if c.Host == nil {
-							t.Skip("the backend draws in the graph in any case")
-						}
-						c.Host = nil
-					}
-					got := sample(t, c, photos(3), predict.Options{Samples: 4, PerExecution: perExecution, BatchSize: 2, KeepOutputs: true})
-					if len(got.Outputs) != 4 || len(got.Probabilities) != 3*classes {
-						t.Fatalf("%d samples of logits and %d probabilities", len(got.Outputs), len(got.Probabilities))
-					}
-					wantProbabilities := metrics.MeanProbabilities(got.Outputs, classes)
-					wantInformation := metrics.MutualInformation(got.Outputs, classes)
-					if !slices.Equal(got.Probabilities, wantProbabilities) || !slices.Equal(got.MutualInformation, wantInformation) {
-						t.Errorf("%v and %v, from the logits %v and %v", got.Probabilities, got.MutualInformation, wantProbabilities, wantInformation)
-					}
-					for m := range 3 {
-						if same := slices.Equal(got.Outputs[m], got.Outputs[m+1]); same != (family.name == "Deterministic") {
-							t.Errorf("samples %d and %d are equal: %t", m, m+1, same)
-						}
-					}
-				})
-			}
-		}
-	}
-}
-
 // An untrained LDL has Sigma = I, so the stem's energy is the mean over pixels
 // of |x|^2/2, without noise; further energies differ from sample to sample.
 func TestClassificationEnergies(t *testing.T) {
 	images := photos(3)
-	got := sample(t, classifier(t, dul.Density{InitStd: 0.1}), images, predict.Options{Samples: 4, PerExecution: 2, BatchSize: 2, Energies: true})
+	got := sample(t, classifier(t, dul.Density{InitStd: 0.1}), images, predict.Options{Samples: 4, BatchSize: 2, Energies: true})
 	var names []string
 	for l, e := range got.Energies {
 		names = append(names, e.Layer)
@@ -323,10 +285,9 @@ func TestErrors(t *testing.T) {
 		{"NaN as a parameter", context.Background(), broken, photos(2), predict.Options{}, "sample 0 of the output at input 0 is NaN"},
 		{"features", context.Background(), regression, nets.Rows([]float64{1, 2}, 2), predict.Options{}, "the inputs have another number of features than those of its first use"},
 		{"negative", context.Background(), plain, photos(1), predict.Options{Samples: -1}, "-1 samples"},
-		{"not a divisor", context.Background(), plain, photos(1), predict.Options{Samples: 5, PerExecution: 2}, "choose a divisor"},
 		{"energies", context.Background(), plain, photos(1), predict.Options{Energies: true}, "no layer of the network has an energy model"},
 		{"network", context.Background(), classifier(t, nil), photos(1), predict.Options{}, "input 0 and those after it: execution 0: nets.ResNet.Layers is nil"},
-		{"canceled", canceled, plain, photos(1), predict.Options{PerExecution: 1}, "stopped after 0 of 25"},
+		{"canceled", canceled, plain, photos(1), predict.Options{Samples: 7}, "stopped after 0 of 7"},
 		{"stopped", stopping, plain, photos(2), predict.Options{BatchSize: 1, Progress: func(int, int) { stop() }}, "input 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -199,41 +199,6 @@ func TestNoiseOfEveryStep(t *testing.T) {
 	}
 }
 
-// The model's seed decides its noise: with the same parameters and order, another
-// seed of noise alone gives another first loss, the same seed the same.
-func TestNoiseDependsOnTheSeed(t *testing.T) {
-	eachTrial(t, func(t *testing.T, c trial) {
-		for _, inGraph := range []bool{false, true} {
-			if inGraph && len(c.seeds) > 1 {
-				continue // replicas have their noise from the host
-			}
-			first := func(noise uint64) float64 {
-				seeds := slices.Clone(c.seeds)
-				for i := range seeds {
-					seeds[i] += noise
-				}
-				m := newModel(t, c.network(dul.Density{InitStd: 0.3}), c.like, dtypes.Float64, seeds...)
-				params.SetSeeds(m.Store, c.seeds...) // of initial parameters and order
-				if inGraph {
-					m.Host = nil
-				}
-				run := c.Trainer
-				run.PretrainEpochs, run.Epochs, run.BatchSize = 0, 1, trialN
-				loss := 0.0
-				run.Progress = func(p train.Progress) { loss = p.Losses.NLL }
-				must.Do(t, run.Fit(context.Background(), m, c.data...))
-				return loss
-			}
-			if a, b := first(1), first(1); a != b {
-				t.Errorf("in the graph %t: losses %v and %v with one seed", inGraph, a, b)
-			}
-			if a, b := first(1), first(2); a == b {
-				t.Errorf("in the graph %t: the first loss is %v with either seed", inGraph, a)
-			}
-		}
-	}, "regression")
-}
-
 // Step t of the joint training has the rate Schedule(t, total), the pretraining
 // that of its first step: with a rate at one step alone, what a run changes is in
 // proportion to it.
