@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,6 +189,41 @@ func TestReserve(t *testing.T) {
 	reserve(all, b)()
 	second()
 	reserve(all, all...)()
+	if left := must.Get(os.ReadDir(filepath.Join(s.Folder, runningFolder)))(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Of many at once one has the reservation at any time, though files are made and removed all the while.
+func TestReserveAmongMany(t *testing.T) {
+	s, one := &Store{Folder: t.TempDir()}, []*planned{{id: "a"}}
+	var having, had atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 300 {
+				free, release, err := s.reserve(one)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if len(free) > 0 {
+					had.Add(1)
+					if n := having.Add(1); n != 1 {
+						t.Errorf("%d have it", n)
+					}
+					having.Add(-1)
+				}
+				if err := release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if had.Load() < 300 {
+		t.Errorf("reserved %d times", had.Load())
+	}
 }
 
 // Kept curves are what FunctionQuantile and Moments said of the draws; another quantile of them panics with what to do.

@@ -202,7 +202,7 @@ func (s *Store) reserve(list []*planned) (free []*planned, release func() error,
 	var locks []*flock.Flock
 	release = func() (err error) {
 		for _, lock := range locks {
-			err = errors.Join(err, lock.Close())
+			err = errors.Join(err, os.Remove(lock.Path()), lock.Close()) // removed while it is locked, so that it is nobody else's
 		}
 		return err
 	}
@@ -213,11 +213,12 @@ func (s *Store) reserve(list []*planned) (free []*planned, release func() error,
 	for _, e := range list {
 		lock := flock.New(filepath.Join(folder, e.id+".lock"), flock.SetPermissions(0o644))
 		locked, err := lock.TryLock()
-		if locks = append(locks, lock); err != nil {
+		mine, mineErr := lock.Stat()
+		there, thereErr := os.Stat(lock.Path()) // not mine if who had it has removed it meanwhile
+		if locked && mineErr == nil && thereErr == nil && os.SameFile(mine, there) {
+			locks, free = append(locks, lock), append(free, e)
+		} else if err := errors.Join(err, lock.Close()); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %v: %w", e, err), release())
-		}
-		if locked {
-			free = append(free, e)
 		}
 	}
 	return free, release, nil
