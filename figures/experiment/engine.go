@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -129,36 +128,28 @@ func (r *run) readStore() error {
 	return nil
 }
 
-// noteStored says how many results the store has already, and of which days.
+// noteStored says how many results the store has already, and the day of the last one.
 func (r *run) noteStored() {
-	var days []time.Time
-	diverged := 0
+	count, diverged, last := 0, 0, time.Time{}
 	for _, e := range r.plan.order {
-		if e.result != nil {
-			days = append(days, e.result.Finished)
-			if e.result.Diverged {
-				diverged++
-			}
+		if e.result == nil {
+			continue
+		}
+		if count++; e.result.Diverged {
+			diverged++
+		}
+		if e.result.Finished.After(last) {
+			last = e.result.Finished
 		}
 	}
-	if days == nil {
+	if count == 0 {
 		return
 	}
-	day := func(t time.Time) string {
-		if t.Year() != time.Now().Year() {
-			return t.Format("January 2, 2006")
-		}
-		return t.Format("January 2")
-	}
-	slices.SortFunc(days, time.Time.Compare)
-	text := day(days[0])
-	if last := day(days[len(days)-1]); last != text {
-		text += " to " + last
-	}
+	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.plan.order), last.Format("January 2, 2006"))
 	if diverged > 0 {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
 	}
-	r.note(fmt.Sprintf("%d of %d results are from the store, of %s", len(days), len(r.plan.order), text))
+	r.note(text)
 }
 
 // measureStored computes the metrics that stored results lack from their predictions. It is an error if one lacks what
@@ -202,23 +193,11 @@ func (p *planned) measureStored() error {
 	if err != nil {
 		return err
 	}
-	if p.ownMetrics() { // whose code may have changed
-		p.result.Metrics = maps.Clone(p.result.Metrics)
-		maps.DeleteFunc(p.result.Metrics, func(name string, _ float64) bool { _, has := found[name]; return has })
-	}
-	maps.Copy(found, p.result.Metrics) // what is stored counts
-	p.result.Metrics, p.result.NotFinite = found, notFinite
+	p.result.Metrics = maps.Clone(p.result.Metrics)
+	maps.DeleteFunc(p.result.Metrics, func(name string, _ float64) bool { _, is := notFinite[name]; return is })
+	maps.Copy(p.result.Metrics, found) // the code of a metric may have changed
+	p.result.NotFinite = notFinite
 	return nil
-}
-
-// ownMetrics says whether a metric, or the likelihood that metrics ask, is from outside this module. A metric that SetMetric
-// made may be.
-func (p *planned) ownMetrics() bool {
-	own := outsideValue(p.Task.Likelihood)
-	for _, m := range p.Task.Metrics {
-		own = own || outsideFunc(m) || strings.Contains(runtime.FuncForPC(reflect.ValueOf(m).Pointer()).Name(), ".SetMetric.")
-	}
-	return own
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single

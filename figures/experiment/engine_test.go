@@ -528,7 +528,8 @@ func TestOwnSplits(t *testing.T) {
 	if y := d.Sets[0].Targets; len(y) != 2 || math.Abs(y[0]*d.Unit+d.Zero-set.Y[39]) > 1e-12 || math.Abs(y[1]*d.Unit+d.Zero-set.Y[31]) > 1e-12 || d.Train.Len() != 30 || table.Splits() != 2 {
 		t.Errorf("split 1 has the targets %v and %d training examples", y, d.Train.Len())
 	}
-	list := experiment.Experiments{e}.OnSeeds(3, 4)
+	list := experiment.Experiments{e, e}
+	list[0].Seed, list[1].Seed = 3, 4
 	found := must.Get(experiment.Run(t.Context(), list...))(t)
 	if len(found) != 2 || found[0].Seed != 3 || found[1].Seed != 4 || found[0].Metrics["nll"] == found[1].Metrics["nll"] {
 		t.Errorf("the results are %v", found)

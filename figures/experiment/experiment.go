@@ -296,16 +296,6 @@ func (l Experiments) OnSplits(numbers ...int) Experiments {
 	return slices.DeleteFunc(slices.Clone(l), func(e Experiment) bool { return !slices.Contains(numbers, e.Split) })
 }
 
-// OnSeeds returns each experiment once for each of these seeds.
-func (l Experiments) OnSeeds(seeds ...uint64) (all Experiments) {
-	for _, e := range l {
-		for _, e.Seed = range seeds {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // Change returns a copy of the list in which every experiment was changed. Each gets its own Recipe.Groups and
 // PretrainGroups, so that changing one of them changes no other experiment. Other lists and pointers are shared: replace
 // them, but leave their entries as they are.
