@@ -211,8 +211,7 @@ func (f *fit) trace(model int, at train.Progress) {
 const largeNetwork = 1e7
 
 // stepsPerExecution is how many training steps of a small network an accelerator computes without asking the host in
-// between: about 4, and if possible a divisor of the whole batches of an epoch, so that there are no single ones left
-// over, which need a graph of their own.
+// between; 0 for a large one.
 func (f *fit) stepsPerExecution() int {
 	size := 0
 	for _, p := range f.traits.Parameters {
@@ -224,12 +223,6 @@ func (f *fit) stepsPerExecution() int {
 	}
 	if size > largeNetwork {
 		return 0
-	}
-	batches := f.data[0].Train.Len() / f.first().Recipe.BatchSize
-	for _, steps := range []int{4, 5, 3, 6, 7, 8, 2} {
-		if batches%steps == 0 {
-			return steps
-		}
 	}
 	return 4
 }

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/core/tensors"
-
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
@@ -76,30 +74,6 @@ func TestPredictionsAsTheyAre(t *testing.T) {
 		}
 		if _, is := logsOf(c.probabilities, width); is != c.logs {
 			t.Errorf("%s: kept as logarithms: %t", c.name, is)
-		}
-	}
-}
-
-func TestColumnsOfOtherShapes(t *testing.T) {
-	matrix, list := tensors.FromFlatDataAndDimensions([]float64{1, 2}, 1, 2), tensors.FromFlatDataAndDimensions([]float64{1, 2}, 2)
-	for _, err := range []error{(column{name: "x", flat: new([]float64)}).set(matrix), (column{name: "x", rows: new([][]float64)}).set(list)} {
-		if err == nil || !strings.Contains(err.Error(), "the tensor of x has the shape (Float64)[") {
-			t.Errorf("the error is %v", err)
-		}
-	}
-}
-
-// The steps of an execution divide the whole batches of an epoch; a large network, of 10 million parameters, takes single steps.
-func TestStepsPerExecution(t *testing.T) {
-	for _, c := range []struct{ examples, rows, want int }{
-		{8 * 16, 1, 4}, {8*16 + 15, 1, 4}, {10 * 16, 1, 5}, {9 * 16, 1, 3}, {7 * 16, 1, 7}, {14 * 16, 1, 7}, {22 * 16, 1, 2}, {11 * 16, 1, 4},
-		{8 * 16, 1000, 4}, {8 * 16, 1001, 0},
-	} {
-		e := Experiment{Recipe: Recipe{BatchSize: 16}}
-		f := fit{unit: unit{new(group), []*planned{{Experiment: e}}}, data: []Data{{Train: train.Dataset{Inputs: nets.Rows(make([]float64, c.examples), 1)}}}}
-		f.traits.Parameters = []Parameter{{Shape: []int{c.rows, 5000}}, {Shape: []int{c.rows, 5000}}}
-		if got := f.stepsPerExecution(); got != c.want {
-			t.Errorf("%+v: %d steps", c, got)
 		}
 	}
 }

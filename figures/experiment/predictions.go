@@ -276,20 +276,14 @@ func (p *Predictions) encode() ([]byte, error) {
 		}
 		head.Sets = append(head.Sets, h)
 		for _, c := range s.columns(&energies, &once) {
-			t, err := c.tensor()
-			if err != nil {
-				return nil, fmt.Errorf("the set %q: %w", s.Set, err)
-			}
+			t := c.tensor()
 			if t == nil {
 				continue
 			}
 			name := c.name
 			if c.flat == &s.Probabilities && t.DType() == dtypes.Float64 {
 				if logs, is := logsOf(s.Probabilities, s.Width); is {
-					name = logProbabilitiesColumn
-					if t, err = (column{name, &logs, nil}).tensor(); err != nil {
-						return nil, err
-					}
+					name, t = logProbabilitiesColumn, column{flat: &logs}.tensor()
 				}
 			}
 			named[fmt.Sprintf("%d/%s", i, name)] = t
@@ -297,11 +291,7 @@ func (p *Predictions) encode() ([]byte, error) {
 		for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
 			h, values := &head.Sets[i], s.Extra[name]
 			h.Extra = append(h.Extra, name)
-			t, err := (column{name, &values, nil}).tensor()
-			if err != nil {
-				return nil, err
-			}
-			named[extraName(i, name)] = t
+			named[extraName(i, name)] = column{flat: &values}.tensor()
 		}
 		if s.Labels != nil {
 			labels := make([]int32, len(s.Labels))
@@ -325,7 +315,7 @@ func (p *Predictions) encode() ([]byte, error) {
 }
 
 // tensor is the column in the smallest type that loses nothing; nil where there is none.
-func (c column) tensor() (*tensors.Tensor, error) {
+func (c column) tensor() *tensors.Tensor {
 	values, dims := []float64(nil), []int(nil)
 	switch {
 	case c.flat != nil && *c.flat != nil:
@@ -333,13 +323,10 @@ func (c column) tensor() (*tensors.Tensor, error) {
 	case c.rows != nil && *c.rows != nil:
 		dims = []int{len(*c.rows), len((*c.rows)[0])}
 		for _, row := range *c.rows {
-			if len(row) != dims[1] {
-				return nil, fmt.Errorf("the lists of %s have different lengths", c.name)
-			}
 			values = append(values, row...)
 		}
 	default:
-		return nil, nil
+		return nil
 	}
 	dtype := dtypes.Float32
 	for _, v := range values {
@@ -348,7 +335,7 @@ func (c column) tensor() (*tensors.Tensor, error) {
 			break
 		}
 	}
-	return params.FromFloat64(shapes.Make(dtype, dims...), values), nil
+	return params.FromFloat64(shapes.Make(dtype, dims...), values)
 }
 
 // rest stands for the logarithm of a probability that is what the others of its row leave to 1. It is positive, as no
@@ -389,16 +376,13 @@ func (c column) set(t *tensors.Tensor) error {
 	if err != nil {
 		return err
 	}
-	dims := t.Shape().Dimensions
-	switch {
-	case c.flat != nil && len(dims) == 1:
+	if c.flat != nil {
 		*c.flat = values
-	case c.rows != nil && len(dims) == 2:
-		for i := range dims[0] {
-			*c.rows = append(*c.rows, values[i*dims[1]:(i+1)*dims[1]:(i+1)*dims[1]])
-		}
-	default:
-		return fmt.Errorf("the tensor of %s has the shape %s", c.name, t.Shape())
+		return nil
+	}
+	width := t.Shape().Dim(1)
+	for row := range slices.Chunk(values, width) {
+		*c.rows = append(*c.rows, row)
 	}
 	return nil
 }
@@ -441,24 +425,15 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			if err != nil {
 				return nil, err
 			}
-			if s.Width < 1 || len(logs)%s.Width != 0 {
-				return nil, fmt.Errorf("the set %q has logarithms of %d probabilities for %d classes", h.Name, len(logs), s.Width)
-			}
 			s.Probabilities = exponentials(logs, s.Width)
 		}
 		for _, name := range h.Extra {
-			var values []float64
-			t, has := named[extraName(i, name)]
-			if !has {
-				return nil, fmt.Errorf("the set %q has no numbers %q", h.Name, name)
-			}
-			if err := (column{name, &values, nil}).set(t); err != nil {
-				return nil, err
-			}
 			if s.Extra == nil {
 				s.Extra = map[string][]float64{}
 			}
-			s.Extra[name] = values
+			if s.Extra[name], err = params.ToFloat64(named[extraName(i, name)]); err != nil {
+				return nil, err
+			}
 		}
 		if t, has := named[fmt.Sprintf("%d/%s", i, labelsColumn)]; has {
 			if err := tensors.ConstFlatData(t, func(labels []int32) {
@@ -468,9 +443,6 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			}); err != nil {
 				return nil, err
 			}
-		}
-		if len(energies) != len(h.Layers) || once != nil && len(once) != len(h.Layers) {
-			return nil, fmt.Errorf("the set %q has energies of %d layers, and names of %d", h.Name, len(energies), len(h.Layers))
 		}
 		for l, name := range h.Layers {
 			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l]})
