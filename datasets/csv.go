@@ -1,12 +1,11 @@
 package datasets
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,27 +15,47 @@ import (
 	"unicode"
 )
 
-// ReadCSV reads a regression set of one's own: a text file with the names of the
+// CSV says what the columns of a file are.
+type CSV struct {
+	// Target is the name of the column that becomes Y; "" is the last column. The others become X, in their order.
+	Target string
+	// Categories names columns of words. Each word of the column becomes an input, which is 1 in the rows that have the
+	// word, and 0 in the others.
+	Categories []string
+	// FillMissing also reads cells without a value. A missing number is NaN, in the place of which Columns.Fill puts the
+	// mean of the training rows, and a further input of the column is 1. In a column of words it is the word "". Without
+	// FillMissing, and in the target, cells without a value are an error.
+	FillMissing bool
+}
+
+// ReadCSV reads a regression set of your own: a text file with the names of the
 // columns in its first line and numbers in all others, separated by commas,
 // semicolons or tabs, whichever the first line has most of. The column with the
 // name target becomes Y, with "" the last one, and the others X, in their order.
-// The set has the file's name without folder and extension.
+// The set has the file's name without folder and extension. [CSV] also reads
+// categories and missing cells.
 //
-// Quoted fields, blanks before quotes, lines that are empty or blank, a byte order
-// mark and Windows' line ends are read too. The error is a [*FileError] if a field
-// is missing (empty, or NA, ?, null and the like) or no finite decimal number, if a
-// line has more or fewer fields than the first, or if the target is missing or
-// there twice. It also is one if a column has no name, as the row numbers that
-// pandas and R write have none, or a number for a name, as in a file without a line
-// of names: neither may become an input unnoticed. UTF-16, a first line sep= and
-// lines that end with CR alone are refused by name.
-func ReadCSV(file, target string) (*Regression, error) {
-	f, err := os.Open(file)
+// Quoted fields, blanks beside quotes, lines that are empty or blank, a byte order
+// mark, Windows' line ends and a Ctrl-Z at the end are read too. It is an error if a
+// field is missing (empty, or NA, ?, null and the like), is no finite decimal number,
+// or is a whole number that float64 does not hold, and if a line has more or fewer
+// fields than the first. So are two columns of one name, a column without a name, as
+// the row numbers of pandas and R, and a number for a name, as in a file without a
+// line of names. UTF-16, a first line sep= and lines that end with CR alone are
+// refused by name.
+//
+// The error joins up to ten [*FileError]: of each kind of fault in each column the
+// first, with the number of the others.
+func ReadCSV(file, target string) (*Regression, error) { return CSV{Target: target}.Read(file) }
+
+// Read reads a file as ReadCSV does.
+func (c CSV) Read(file string) (*Regression, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, &FileError{File: file, Err: err}
 	}
-	set, err := parseCSV(f, file, target)
-	if err = errors.Join(err, f.Close()); err != nil {
+	set, err := c.parse(string(text), file)
+	if err != nil {
 		return nil, err
 	}
 	base := filepath.Base(file)
@@ -44,112 +63,297 @@ func ReadCSV(file, target string) (*Regression, error) {
 	return set, nil
 }
 
-// parseCSV is ReadCSV of an open file; file is used in messages only.
-func parseCSV(r io.Reader, file, target string) (*Regression, error) {
-	buffered := bufio.NewReaderSize(r, maxLine)
-	first, err := buffered.Peek(maxLine)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, &FileError{File: file, Err: err}
-	}
-	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(first, mark) {
-		if _, err := buffered.Discard(len(mark)); err != nil {
-			return nil, &FileError{File: file, Err: err}
-		}
-	}
-	if advice, err := checkText(first); err != nil {
+// parse is Read of a text; file is used in messages only.
+func (c CSV) parse(text, file string) (*Regression, error) {
+	text = strings.TrimRight(strings.TrimPrefix(text, "\xef\xbb\xbf"), "\x1a\r\n")
+	if advice, err := checkText(text); err != nil {
 		return nil, &FileError{File: file, Line: 1, Err: err, Advice: advice}
 	}
-	table, columns := csv.NewReader(buffered), 0
-	table.Comma, table.ReuseRecord, table.FieldsPerRecord = separatorOf(first), true, -1
-	table.TrimLeadingSpace = table.Comma != '\t' // which is a space itself
-	at := func(column int, err error, advice string) error {
-		line, _ := table.FieldPos(max(column, 0))
-		return &FileError{File: file, Line: line, Column: column + 1, Err: err, Advice: advice}
+	lines := lines{rest: text, separator: separatorOf(text)}
+	found := faults{file: file, count: map[fault]int{}}
+	fail := func(column int, err error, advice string) { found.add(lines.number, column, err, advice) }
+	names, err := lines.read()
+	switch {
+	case err == io.EOF:
+		fail(-1, errEmpty, "")
+	case err != nil:
+		fail(len(names), err, adviceQuotes)
+	case len(names) < 2:
+		fail(-1, fmt.Errorf("there is one column, %q; a regression needs a target and at least one input, separated by commas, semicolons or tabs", names[0]), "")
 	}
-	read := func() ([]string, error) {
-		fields, err := table.Read()
-		for err == nil && len(fields) == 1 && strings.TrimSpace(fields[0]) == "" {
-			fields, err = table.Read()
-		}
-		var malformed *csv.ParseError
-		switch {
-		case errors.As(err, &malformed):
-			err = &FileError{File: file, Line: malformed.Line, Err: fmt.Errorf("%w, at byte %d of the line", malformed.Err, malformed.Column),
-				Advice: "quotes are the first and the last character of a field, without blanks beside them, and those inside are doubled"}
-		case err != nil && err != io.EOF:
-			err = &FileError{File: file, Err: err}
-		case err == nil && columns > 0 && len(fields) != columns:
-			err = at(-1, fmt.Errorf("%w: %d, expected %d", errFieldCount, len(fields), columns), "")
-		}
-		return fields, err
-	}
-	names, err := read()
-	if err == io.EOF {
-		err = &FileError{File: file, Err: errEmpty}
-	}
-	if err != nil {
+	if err := found.err(); err != nil {
 		return nil, err
 	}
-	names, columns = slices.Clone(names), len(names) // read uses the slice again
-	for i := range names {
-		names[i] = strings.TrimSpace(names[i])
-	}
+	y := c.checkNames(names, fail)
+
+	// Until all words are known, values has the place of a word in words, in the order in which they occur.
+	var values [][]float64
+	words, missing := make([]map[string]int, len(names)), make([]bool, len(names))
 	for j, name := range names {
-		if advice, err := checkColumnName(name); err != nil {
-			return nil, at(j, err, advice)
+		if slices.Contains(c.Categories, name) {
+			words[j] = map[string]int{}
 		}
 	}
-	y, err := targetColumn(names, target)
-	if err != nil {
-		return nil, &FileError{File: file, Line: 1, Err: err}
-	}
-	set := &Regression{Features: slices.Delete(slices.Clone(names), y, y+1), D: len(names) - 1}
 	for {
-		fields, err := read()
+		fields, err := lines.read()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			return nil, err
+		switch {
+		case err != nil:
+			fail(len(fields), err, adviceQuotes)
+		case len(fields) != len(names):
+			fail(-1, fmt.Errorf("%w: %d, expected %d", errFieldCount, len(fields), len(names)), "")
+			fields = nil
 		}
+		row := make([]float64, len(fields))
 		for j, field := range fields {
-			field = strings.TrimSpace(field)
-			if slices.Contains(missing, strings.ToLower(field)) {
-				return nil, at(j, fmt.Errorf("%s has no value%s", names[j], strings.TrimSuffix(" ("+field+")", " ()")), "give it one, or leave the line out")
-			}
-			v, err := parseFinite(field)
-			if err != nil {
-				return nil, at(j, fmt.Errorf("%s: %w", names[j], err), "all values are decimal numbers with a point; give categories numbers, or columns of 0 and 1")
-			}
-			if j == y {
-				set.Y = append(set.Y, v)
-			} else {
-				set.X = append(set.X, v)
+			none := isMissing(field)
+			switch {
+			case none && (j == y || !c.FillMissing):
+				fail(j, fmt.Errorf("%s has no value%s", names[j], strings.TrimSuffix(" ("+field+")", " ()")), "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there")
+			case words[j] != nil:
+				if none {
+					field = ""
+				}
+				if _, known := words[j][field]; !known {
+					words[j][field] = len(words[j])
+				}
+				row[j] = float64(words[j][field])
+			case none:
+				row[j], missing[j] = math.NaN(), true
+			default:
+				if row[j], err = parseFinite(field); err != nil {
+					fail(j, fmt.Errorf("%s: %w", names[j], err), adviceOn(err))
+				}
 			}
 		}
+		values = append(values, row)
 	}
-	if set.N = len(set.Y); set.N == 0 {
-		return nil, &FileError{File: file, Err: errEmpty}
+	if len(values) == 0 {
+		fail(-1, errEmpty, "")
 	}
-	return set, nil
+	for j, of := range words {
+		if len(of) > maxCategories {
+			fail(j, fmt.Errorf("%s has %d categories, and %d are allowed", names[j], len(of), maxCategories), "leave the column out if it names the rows, or put rare ones together")
+		}
+	}
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	return coded(names, y, values, words, missing), nil
 }
 
-// missing are the words, in lower case, for a value that is not there.
-var missing = []string{"", "na", "n/a", "#n/a", "<na>", "null", "none", "nil", "missing", "nat", "n.a.", "\\n", "?", "-", "--", "—", ".", "#null!", "#div/0!", "#value!", "1.#qnan"}
+// maxCategories is the largest number of categories of a column.
+const maxCategories = 1000
+
+// coded makes the set of values, whose column y is the target. words are those of columns of categories, and else nil;
+// missing says which columns of numbers miss some.
+func coded(names []string, y int, values [][]float64, words []map[string]int, missing []bool) *Regression {
+	set := &Regression{N: len(values)}
+	columns, special := make(Columns, len(names)), false
+	for j, name := range names {
+		columns[j] = Column{Name: name, MayMiss: missing[j]}
+		if words[j] != nil {
+			columns[j].Categories = slices.Sorted(maps.Keys(words[j]))
+		}
+		if j != y {
+			set.Features = append(set.Features, columns[j].inputs()...)
+			special = special || missing[j] || words[j] != nil
+		}
+	}
+	set.D = len(set.Features)
+	places := make([][]int, len(names)) // of words among the sorted ones
+	for j, of := range words {
+		places[j] = make([]int, len(of))
+		for word, i := range of {
+			places[j][i], _ = slices.BinarySearch(columns[j].Categories, word)
+		}
+	}
+	for _, row := range values {
+		for j, v := range row {
+			switch {
+			case j == y:
+				set.Y = append(set.Y, v)
+			case words[j] != nil:
+				set.X = columns[j].code(set.X, float64(places[j][int(v)]))
+			default:
+				set.X = columns[j].code(set.X, v)
+			}
+		}
+	}
+	if special {
+		set.Columns = slices.Delete(columns, y, y+1)
+	}
+	return set
+}
+
+// checkNames reports what is wrong with the names of columns, and returns the place of the target.
+func (c CSV) checkNames(names []string, fail func(column int, err error, advice string)) (y int) {
+	for j, name := range names {
+		if advice, err := checkColumnName(name); err != nil {
+			fail(j, err, advice)
+		} else if slices.Contains(names[:j], name) {
+			fail(j, fmt.Errorf("there are two columns %q", name), "give each a name of its own")
+		}
+	}
+	y = len(names) - 1
+	if c.Target != "" {
+		y = slices.Index(names, c.Target)
+	}
+	if y < 0 {
+		fail(-1, fmt.Errorf("there is no column %q for the target; the columns are %s", c.Target, strings.Join(names, ", ")), "")
+	}
+	for _, name := range c.Categories {
+		switch j := slices.Index(names, name); {
+		case j < 0:
+			fail(-1, fmt.Errorf("there is no column %q of categories; the columns are %s", name, strings.Join(names, ", ")), "give CSV.Categories names of columns")
+		case j == y:
+			fail(j, fmt.Errorf("the target %s cannot have categories", name), "give classes the numbers 0, 1, ...")
+		}
+	}
+	return y
+}
+
+// A fault is a kind of fault in a column. The advice tells kinds apart.
+type fault struct {
+	column int
+	advice string
+}
+
+// faults are what is wrong with a file.
+type faults struct {
+	file  string
+	first []*FileError // of each kind
+	count map[fault]int
+}
+
+// add adds a fault in a column, counted from 0; -1 is the whole line.
+func (f *faults) add(line, column int, err error, advice string) {
+	kind := fault{column + 1, advice}
+	if f.count[kind]++; f.count[kind] == 1 {
+		f.first = append(f.first, &FileError{File: f.file, Line: line, Column: column + 1, Err: err, Advice: advice})
+	}
+}
+
+// err returns the faults, nil if there are none.
+func (f *faults) err() error {
+	const most = 10
+	var all []error
+	for _, e := range f.first[:min(len(f.first), most)] {
+		if more := f.count[fault{e.Column, e.Advice}] - 1; more > 0 {
+			e.Err = fmt.Errorf("%w (and %d more lines are like this)", e.Err, more)
+		}
+		all = append(all, e)
+	}
+	if more := len(f.first) - most; more > 0 {
+		all = append(all, &FileError{File: f.file, Err: fmt.Errorf("there are %d more kinds of faults", more)})
+	}
+	return errors.Join(all...)
+}
+
+const adviceQuotes = "quotes are the first and the last character of a field, and those inside are doubled"
+
+// adviceOn says what to do about a number that cannot be read.
+func adviceOn(err error) string {
+	switch {
+	case errors.Is(err, errNotFinite):
+		return "leave the line out, or give it a finite value"
+	case errors.Is(err, errNotHeld):
+		return "leave the column out if it names the rows, or else count from a nearer start"
+	}
+	return "all values are decimal numbers with a point; name columns of words in CSV.Categories"
+}
+
+// lines are the lines of a text that are not blank.
+type lines struct {
+	rest          string
+	separator     rune
+	number, ahead int // of the line that was read last, and of all lines read; quotes can extend a line
+}
+
+// read returns the fields of the next line, without the blanks around them. With an error it returns those before the fault.
+func (l *lines) read() (fields []string, err error) {
+	for {
+		line, after, _ := strings.Cut(l.rest, "\n")
+		if strings.TrimSpace(line) != "" {
+			break
+		}
+		if l.rest == "" {
+			return nil, io.EOF
+		}
+		l.rest = after
+		l.ahead++
+	}
+	fields, rest, err := cutLine(l.rest, l.separator)
+	if err != nil {
+		_, rest, _ = strings.Cut(rest, "\n")
+	}
+	l.number = l.ahead + 1
+	l.ahead += strings.Count(l.rest[:len(l.rest)-len(rest)], "\n")
+	l.rest = rest
+	return fields, err
+}
+
+// cutLine cuts the first line off a text. After an error, rest begins at the fault.
+func cutLine(text string, separator rune) (fields []string, rest string, err error) {
+	blank := func(r rune) bool { return r != separator && r != '\n' && unicode.IsSpace(r) }
+	for {
+		var field strings.Builder
+		text = strings.TrimLeftFunc(text, blank)
+		quoted := strings.HasPrefix(text, `"`)
+		for inside := quoted; inside; {
+			part, after, closed := strings.Cut(text[1:], `"`)
+			if !closed {
+				return fields, text, errors.New("a quote is not closed")
+			}
+			field.WriteString(part)
+			if text, inside = after, strings.HasPrefix(after, `"`); inside { // a doubled quote
+				field.WriteByte('"')
+			} else {
+				text = strings.TrimLeftFunc(text, blank)
+			}
+		}
+		end := strings.IndexFunc(text, func(r rune) bool { return r == separator || r == '\n' })
+		if end < 0 {
+			end = len(text)
+		}
+		switch plain := text[:end]; {
+		case quoted && plain != "":
+			return fields, text, fmt.Errorf("%q follows a closing quote", plain)
+		case strings.Contains(plain, `"`):
+			return fields, text, errors.New("there is a quote inside of a field without quotes")
+		default:
+			field.WriteString(plain)
+		}
+		fields = append(fields, strings.TrimSpace(field.String()))
+		if text = text[end:]; text == "" || text[0] == '\n' {
+			return fields, strings.TrimPrefix(text, "\n"), nil
+		}
+		text = text[1:]
+	}
+}
+
+// isMissing says whether a field stands for a value that is not there.
+func isMissing(field string) bool { return slices.Contains(missingWords, strings.ToLower(field)) }
+
+var missingWords = []string{
+	"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "+nan", "null", "none", "nil", "missing", "nat", "n.a.", "\\n", "?", "-", "--", "—", ".",
+	"#null!", "#div/0!", "#value!", "1.#qnan", "1.#ind", "-1.#ind",
+}
 
 // loneCR is a carriage return that ends no line of Windows.
 var loneCR = regexp.MustCompile(`\r[^\r\n]`)
 
-// checkText says why a text that begins like this cannot be read as a table, and what to do about it.
-func checkText(first []byte) (advice string, err error) {
-	line, _, _ := bytes.Cut(first, []byte("\n"))
-	start := strings.ToLower(strings.TrimLeft(strings.TrimPrefix(string(line[:min(len(line), 16)]), "\xef\xbb\xbf"), "\" \t"))
+// checkText says why a text cannot be read as a table, and what to do about it.
+func checkText(text string) (advice string, err error) {
+	line, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n\t \""), "\n")
 	switch {
-	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(line, 0) >= 0:
+	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"), strings.Contains(line, "\x00"):
 		return "save it as UTF-8 (Excel: CSV UTF-8)", errors.New("the text is not UTF-8 but, it seems, UTF-16")
-	case strings.HasPrefix(start, "sep="):
+	case strings.HasPrefix(strings.ToLower(line), "sep="):
 		return "delete this line: the separator is found without it", errors.New("the first line names a separator for Excel, not the columns")
-	case loneCR.Match(first):
+	case loneCR.MatchString(text):
 		return "save it with the line ends of Unix or Windows", errors.New("lines end with CR alone, as on old Macs")
 	}
 	return "", nil
@@ -157,10 +361,10 @@ func checkText(first []byte) (advice string, err error) {
 
 // separatorOf is the separator that the first line of a text that is not blank has most of outside of quotes, a comma where
 // it has none.
-func separatorOf(text []byte) rune {
+func separatorOf(text string) rune {
 	counts := make(map[rune]int)
 	quoted, blank := false, true
-	for _, c := range string(text) {
+	for _, c := range text {
 		if c == '"' {
 			quoted = !quoted
 		}
@@ -194,22 +398,4 @@ func checkColumnName(name string) (advice string, err error) {
 		return "the first line has the columns' names: write one above the data, or call the column x" + name, fmt.Errorf("the column's name is the number %s", name)
 	}
 	return "", nil
-}
-
-// targetColumn is the place of the target among the names of columns.
-func targetColumn(names []string, target string) (int, error) {
-	switch {
-	case len(names) < 2:
-		return 0, fmt.Errorf("there is one column, %q; a regression needs a target and at least one input, separated by commas, semicolons or tabs", names[0])
-	case target == "":
-		return len(names) - 1, nil
-	}
-	y := slices.Index(names, target)
-	if y < 0 {
-		return 0, fmt.Errorf("there is no column %q for the target; the columns are %s", target, strings.Join(names, ", "))
-	}
-	if slices.Contains(names[y+1:], target) {
-		return 0, fmt.Errorf("there are two columns %q; the target must be one", target)
-	}
-	return y, nil
 }

@@ -1,10 +1,13 @@
 package datasets
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +24,11 @@ func TestReadCSV(t *testing.T) {
 		{"a named one", "a,y,b\n1,2,3\n", "y", Regression{Features: []string{"a", "b"}, X: []float64{1, 3}, Y: []float64{2}, N: 1, D: 2}},
 		{"semicolons, quotes, marks", "\xef\xbb\xbf\"fat, raw\";y\r\n -1.5e-3 ;\"7\"\r\n\r\n", "", Regression{Features: []string{"fat, raw"}, X: []float64{-1.5e-3}, Y: []float64{7}, N: 1, D: 1}},
 		{"blanks before quotes", "\"a\", \"y\"\n1, \"2\"\n", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"blanks after quotes", "\"a\" ,\"y\" \n\"1\"  , \"2\"\t\r\n", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"blanks before and after quotes, with tabs", "\"a\"\t \"y\"\n 1\t \"2\" \n", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"quotes and a line's end in quotes", "\"a \"\"b\"\"\n c\",\"\"\"y\"\n1,2\n", "", Regression{Features: []string{"a \"b\"\n c"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"Ctrl-Z at the end", "a,y\n1,2\r\n\x1a", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"float64 in the fewest digits", "a,y\n1.1805916207174113e+21,1e23\n", "", Regression{Features: []string{"a"}, X: []float64{0x1p70}, Y: []float64{1e23}, N: 1, D: 1}},
 		{"lines of blanks", " \t\na,y\n  \n1,2\n\t\n", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
 		{"whole numbers that float64 holds", "a,y\n9007199254740992,1e300\n", "", Regression{Features: []string{"a"}, X: []float64{1 << 53}, Y: []float64{1e300}, N: 1, D: 1}},
 		{"tabs", "x\ty\n1\t2", "x", Regression{Features: []string{"y"}, X: []float64{2}, Y: []float64{1}, N: 1, D: 1}},
@@ -56,9 +64,11 @@ func TestReadCSVErrors(t *testing.T) {
 		{"one column", "y\n1\n", "", []string{"one column, \"y\"", "semicolons"}},
 		{"no such target", "a,b\n1,2\n", "y", []string{`no column "y"`, "a, b"}},
 		{"two such targets", "y,a,y\n1,2,3\n", "y", []string{`two columns "y"`}},
+		{"two inputs of a name", "a,\"a\",y\n1,2,3\n", "", []string{`line 1, column 2: there are two columns "a"; give each`}},
 		{"a gap", "a,y\n1,2\n,4\n", "", []string{"line 3, column 1: a has no value", "leave the line out"}},
 		{"a word", "a,y\n1,2\n3,red\n", "", []string{"line 3, column 2: y: ", `"red"`, "decimal numbers"}},
-		{"not finite", "a,y\n1,NaN\n", "", []string{"line 2, column 2: y: not a finite number"}},
+		{"not finite", "a,y\n1,-Inf\n", "", []string{"line 2, column 2: y: not a finite number", "leave the line out, or give it a finite value"}},
+		{"NaN", "a,y\nnan,2\n", "", []string{"line 2, column 1: a has no value (nan); give it one, or leave the line out"}},
 		{"a decimal comma", "a;y\n1,5;2\n", "", []string{"line 2, column 1: a: ", `"1,5"`, "with a point"}},
 		{"a short line", "a,b,y\n1,2,3\n\n4,5\n", "", []string{"line 4: wrong number of columns: 2, expected 3"}},
 		{"missing values by name", "a,y\n1,2\nNA,4\n", "", []string{"line 3, column 1: a has no value (NA); ", "leave the line out"}},
@@ -69,17 +79,25 @@ func TestReadCSVErrors(t *testing.T) {
 		{"a separator for Excel", "\xef\xbb\xbfsep=;\na;y\n1;2\n", "", []string{"line 1: the first line names a separator for Excel", "delete this line"}},
 		{"it in quotes", "\"SEP=,\"\na,y\n1,2\n", "", []string{"delete this line"}},
 		{"line ends of old Macs", "a,y\r1,2\r3,4\r", "", []string{"lines end with CR alone", "line ends of Unix"}},
+		{"a separator after an empty line", "\n \nsep=;\na;y\n1;2\n", "", []string{"delete this line"}},
 		{"some of them", "a,y\r1,2\r3,4\n", "", []string{"lines end with CR alone"}},
 		{"others of them", "a,y\n1,2\r3,4\r", "", []string{"lines end with CR alone"}},
 		{"a whole number above 2^53", "a,y\n9007199254740993,2\n", "", []string{"float64 does not hold the whole number 9007199254740993"}},
 		{"a missing value of Excel", "a,y\n#DIV/0!,2\n", "", []string{"a has no value (#DIV/0!)"}},
-		{"a quote in a field", "a,y\n1,2\"\n", "", []string{"line 2: ", "quote", "at byte 4 of the line; ", "doubled"}},
+		{"a quote in a field", "a,y\n1,2\"\n", "", []string{"line 2, column 2: there is a quote inside", "doubled"}},
 		{"an identifier", "a,y\n12345678901234567,2\n", "", []string{"line 2, column 1: a: float64 does not hold the whole number 12345678901234567"}},
+		{"it with an exponent", "a,y\n1.2345678901234567e16,2\n", "", []string{"a: float64 does not hold the whole number 1.2345678901234567e16, which would be 12345678901234568; leave the column out"}},
 		{"it with a point", "a,y\n-12345678901234567.0,2\n", "", []string{"float64 does not hold"}},
-		{"an open quote", "a,y\n1,\"2\n", "", []string{"line 2: ", "\""}},
+		{"an open quote", "a,y\n1,\"2\n", "", []string{"line 2, column 2: a quote is not closed"}},
+		{"text after a quote", "a,y\n\"1\"x,2\n", "", []string{`line 2, column 1: "x" follows a closing quote`}},
+		{"many faults", "a,a,y\n1,red,NA\n-,2\n\n\"1\"2,3,4\n,green,\n1,blue,12345678901234567\n", "", []string{
+			`line 1, column 2: there are two columns "a"`, `line 2, column 2: a: strconv.ParseFloat: parsing "red": invalid syntax (and 2 more lines are like this); `,
+			"line 2, column 3: y has no value (NA) (and 1 more lines are like this); ", "line 3: wrong number of columns: 2", "line 5, column 1: \"2\" follows",
+			"line 6, column 1: a has no value; ", "line 7, column 3: y: float64 does not hold"}},
+		{"many columns", strings.Repeat("x,", 12) + "y\n1\n", "", []string{"line 1, column 11: there are two", "there are 2 more kinds of faults"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := parseCSV(strings.NewReader(c.text), "mine.csv", c.target)
+			_, err := CSV{Target: c.target}.parse(c.text, "mine.csv")
 			for _, want := range append(c.want, "datasets: mine.csv: ") {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v lacks %q", err, want)
@@ -92,13 +110,89 @@ func TestReadCSVErrors(t *testing.T) {
 	}
 }
 
+// Words become inputs, and missing numbers NaN with a flag; a row as it is written in the file has the same inputs.
+func TestCSVCategories(t *testing.T) {
+	text := "wood;length;age;y\noak;1;NA;5\n ash ;2;3;6\n\"oak\";3;4;7\n?;4;5;8\n"
+	c := CSV{Categories: []string{"wood"}, FillMissing: true}
+	set := must.Get(c.parse(text, ""))(t)
+	want := &Regression{
+		Features: []string{"wood is missing", "wood=ash", "wood=oak", "length", "age", "age is missing"}, N: 4, D: 6, Y: []float64{5, 6, 7, 8},
+		Columns: Columns{{Name: "wood", Categories: []string{"", "ash", "oak"}}, {Name: "length"}, {Name: "age", MayMiss: true}},
+	}
+	nan := math.NaN()
+	rows := [][]float64{{0, 0, 1, 1, nan, 1}, {0, 1, 0, 2, 3, 0}, {0, 0, 1, 3, 4, 0}, {1, 0, 0, 4, 5, 0}}
+	want.X = slices.Concat(rows...)
+	if got := fmt.Sprintf("%+v", set); got != fmt.Sprintf("%+v", want) {
+		t.Errorf("%s, want %+v", got, want)
+	}
+	must.Do(t, set.Check())
+	for i, cells := range [][]string{{"oak", "1", "NA"}, {"ash", "2", "3"}} {
+		if got := must.Get(set.Columns.Inputs(cells))(t); fmt.Sprint(got) != fmt.Sprint(rows[i]) {
+			t.Errorf("%q is %v, want %v", cells, got, rows[i])
+		}
+	}
+	_, err := set.Columns.Inputs([]string{"elm", "", "x"})
+	for _, want := range []string{`column 1, wood: there is no category "elm"; there are ["" "ash" "oak"]`, "column 2, length: it has no value", "column 3, age: strconv"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v lacks %q", err, want)
+		}
+	}
+	if _, err := set.Columns.Inputs([]string{"oak"}); !errors.Is(err, errFieldCount) {
+		t.Errorf("a short row: %v", err)
+	}
+
+	scale := FitScaler(set.X, set.D, []int{0, 1, 2})
+	must.Do(t, set.Columns.Fill(rows[0], scale))
+	if rows[0][4] != 3.5 || scale.Std[4] != 0.5 { // of 3 and 4
+		t.Errorf("filled with %g at a deviation of %g", rows[0][4], scale.Std[4])
+	}
+	for _, c := range []struct {
+		trainOn []int
+		row     int
+		want    string
+	}{
+		{[]int{0, 1, 2}, 3, "wood is missing, and no training row is like this"},
+		{[]int{1, 2, 3}, 0, "age is missing, and no training row is like this"},
+		{[]int{0}, 0, "age has no value in any training row"},
+	} {
+		row := slices.Clone(set.Row(c.row))
+		if err := set.Columns.Fill(row, FitScaler(set.X, set.D, c.trainOn)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("row %d, trained on %v: %v lacks %q", c.row, c.trainOn, err, c.want)
+		}
+	}
+
+	for _, bad := range []struct {
+		c    CSV
+		want []string
+	}{
+		{CSV{Categories: []string{"wood"}}, []string{"column 3: age has no value (NA)", "column 1: wood has no value (?)"}},
+		{CSV{Target: "wood", Categories: []string{"wood", "colour"}, FillMissing: true}, []string{"the target wood cannot have categories", `no column "colour" of categories`}},
+		{CSV{Target: "age", Categories: []string{"wood"}, FillMissing: true}, []string{"column 3: age has no value (NA)"}},
+	} {
+		_, err := bad.c.parse(text, "")
+		for _, want := range bad.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v lacks %q", bad.c, err, want)
+			}
+		}
+	}
+	var many strings.Builder
+	for i := range maxCategories + 1 {
+		fmt.Fprintf(&many, "id%d,1\n", i)
+	}
+	if _, err := (CSV{Categories: []string{"id"}}).parse("id,y\n"+many.String(), ""); err == nil || !strings.Contains(err.Error(), "id has 1001 categories") {
+		t.Errorf("identifiers: %v", err)
+	}
+}
+
 func FuzzParseCSV(f *testing.F) {
 	for _, seed := range []string{"", "a,y\n1,2", "a;b;y\r\n1;2;3\r\n", "a\ty\n\"1\"\t2\n", "\xef\xbb\xbfa,y\n0x1,1_0", "a,y\n1,1e999", "\"a\nb\",y\n1,2\n3", "a,,y\n,,", "\"", ",", "a,y\n1,\"2", " \na, \"y\"\n\n1,2", "sep=;\na;y", "a,y\r1,2\r", "\xff\xfea\x00"} {
-		f.Add(seed, "")
-		f.Add(seed, "a")
+		f.Add(seed, "", "", false)
+		f.Add(seed, "a", "", true)
+		f.Add(seed, "", "a b", true)
 	}
-	f.Fuzz(func(t *testing.T, text, target string) {
-		set, err := parseCSV(strings.NewReader(text), "fuzz", target)
+	f.Fuzz(func(t *testing.T, text, target, categories string, fill bool) {
+		set, err := CSV{Target: target, Categories: strings.Fields(categories), FillMissing: fill}.parse(text, "fuzz")
 		if err != nil {
 			requireWellPlaced(t, err, text)
 			return
@@ -109,7 +203,7 @@ func FuzzParseCSV(f *testing.F) {
 		}
 		must.Do(t, set.Check())
 		for j, name := range set.Features {
-			if _, err := strconv.ParseFloat(name, 64); name == "" || err == nil {
+			if _, err := strconv.ParseFloat(name, 64); name == "" || err == nil || slices.Contains(set.Features[:j], name) && set.Columns == nil {
 				t.Errorf("feature %d is called %q", j, name)
 			}
 		}
@@ -128,6 +222,7 @@ func TestCheckRegression(t *testing.T) {
 		{"names", Regression{Features: []string{"a", "b"}, X: []float64{1}, Y: []float64{1}, N: 1, D: 1}, "2 names of 1 features"},
 		{"an input", Regression{X: []float64{1, 2, 3, nan}, Y: []float64{1, 2}, N: 2, D: 2}, "example 1, feature 1 is NaN"},
 		{"a constant target", Regression{X: []float64{1, 2, 3}, Y: []float64{7, 7, 7}, N: 3, D: 1}, "the target is 7 in all 3 examples"},
+		{"columns", Regression{X: []float64{1}, Y: []float64{1}, N: 1, D: 1, Columns: Columns{{MayMiss: true}}}, "the Columns are 2 inputs, and D is 1"},
 		{"a target", Regression{X: []float64{1}, Y: []float64{nan}, N: 1, D: 1}, "target of example 0 is NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

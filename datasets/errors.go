@@ -16,6 +16,7 @@ var (
 	errEmpty      = errors.New("no data")
 	errFieldCount = errors.New("wrong number of columns")
 	errNotFinite  = errors.New("not a finite number")
+	errNotHeld    = errors.New("float64 does not hold the whole number")
 	errNotInteger = errors.New("not a whole number")
 )
 

@@ -13,6 +13,8 @@ type Regression struct {
 	Name string
 	// Features names the D columns of X; nil where the source gives no names.
 	Features []string
+	// Columns, if not nil, are the columns of a table that became the D inputs. X may then be NaN where a number may miss.
+	Columns Columns
 	// X holds the inputs, shape [N, D], row-major: example i is X[i*D : (i+1)*D].
 	X []float64
 	// Y holds the targets, shape [N].
@@ -21,8 +23,8 @@ type Regression struct {
 	N, D int
 }
 
-// Check returns an error if N, D and the lengths of X, Y and Features do not fit together, if a value is not finite,
-// or if all targets are the same number.
+// Check returns an error if N, D, Columns and the lengths of X, Y and Features do not fit together, if a value is not finite
+// and none that may miss, or if all targets are the same number.
 func (r *Regression) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: set %q: "+format, append([]any{r.Name}, args...)...)
@@ -35,8 +37,16 @@ func (r *Regression) Check() error {
 	case r.Features != nil && len(r.Features) != r.D:
 		return fail("%d names of %d features", len(r.Features), r.D)
 	}
+	var mayMiss []bool
+	for _, c := range r.Columns {
+		mayMiss = append(mayMiss, make([]bool, c.width())...)
+		mayMiss[len(mayMiss)-c.width()] = c.MayMiss
+	}
+	if r.Columns != nil && len(mayMiss) != r.D {
+		return fail("the Columns are %d inputs, and D is %d", len(mayMiss), r.D)
+	}
 	for i, v := range r.X {
-		if notFinite(v) {
+		if notFinite(v) && !(math.IsNaN(v) && r.Columns != nil && mayMiss[i%r.D]) {
 			return fail("example %d, feature %d is %v; every value must be finite", i/r.D, i%r.D, v)
 		}
 	}
@@ -87,11 +97,13 @@ type Scaler struct {
 // Hernandez-Lobato & Adams (ICML 2015) asks.
 //
 // A column that is constant over these rows (naval has two) gets Std 1, so that
-// it becomes zero rather than NaN. For a target vector pass d = 1.
+// it becomes zero rather than NaN. For a target vector pass d = 1. As in
+// scikit-learn's StandardScaler a NaN is a missing value: it does not count, and
+// stays NaN. The mean of a column without values is NaN.
 //
 // FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, a row
-// number is out of range, or a column has a value that is NaN, infinite or so large
-// that the deviation is.
+// number is out of range, or a column has a value that is infinite or so large that
+// the deviation is.
 func FitScaler(x []float64, d int, rows []int) Scaler {
 	if d < 1 || len(x)%d != 0 {
 		panic(fmt.Sprintf("datasets: FitScaler: %d values do not form rows of %d columns", len(x), d))
@@ -107,15 +119,14 @@ func FitScaler(x []float64, d int, rows []int) Scaler {
 	}
 	s := Scaler{Mean: make([]float64, d), Std: make([]float64, d)}
 	for j := range d {
-		s.Mean[j], s.Std[j] = columnMoments(x, d, j, rows)
-		if notFinite(s.Mean[j]) || notFinite(s.Std[j]) {
-			largest := rows[0]
-			for _, i := range rows {
-				if v := math.Abs(x[i*d+j]); math.IsNaN(v) || v > math.Abs(x[largest*d+j]) {
-					largest = i
-				}
+		values := make([]float64, 0, len(rows))
+		for _, i := range rows {
+			if v := x[i*d+j]; !math.IsNaN(v) {
+				values = append(values, v)
 			}
-			panic(fmt.Sprintf("datasets: FitScaler: column %d has mean %g and standard deviation %g: row %d is %g; leave such rows out", j, s.Mean[j], s.Std[j], largest, x[largest*d+j]))
+		}
+		if s.Mean[j], s.Std[j] = moments(values); notFinite(s.Std[j]) {
+			panic(fmt.Sprintf("datasets: FitScaler: column %d has mean %g and standard deviation %g: it has values from %g to %g; leave such rows out", j, s.Mean[j], s.Std[j], slices.Min(values), slices.Max(values)))
 		}
 	}
 	return s
@@ -123,44 +134,44 @@ func FitScaler(x []float64, d int, rows []int) Scaler {
 
 func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// columnMoments returns mean and population standard deviation of column j. A column whose values are all equal, or differ
-// by rounding alone, has the deviation 1.
-func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {
-	first := x[rows[0]*d+j]
-	least, most := first, first
-	for _, i := range rows {
-		v := x[i*d+j]
-		mean += v
-		least, most = min(least, v), max(most, v)
+// moments returns mean and population standard deviation. Values that are all equal, or differ by rounding alone, have the
+// deviation 1.
+func moments(values []float64) (mean, std float64) {
+	if len(values) == 0 {
+		return math.NaN(), 1
 	}
+	first, least, most := values[0], slices.Min(values), slices.Max(values)
 	// Rounding in the mean of a constant column can leave a tiny deviation in
 	// place of zero (it does on naval); dividing by it would turn nothing into
 	// something. So constancy is judged on the values.
 	if rounding(least, most) {
 		return first, 1
 	}
-	mean /= float64(len(rows))
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
 	if most-least < largeOffset*max(math.Abs(least), math.Abs(most)) { // the sum has lost digits of the differences
 		mean = 0
-		for _, i := range rows {
-			mean += (x[i*d+j] - first) / float64(len(rows))
+		for _, v := range values {
+			mean += (v - first) / float64(len(values))
 		}
 		mean += first
 	}
 	largest := 0.0
-	for _, i := range rows {
-		dev := x[i*d+j] - mean
+	for _, v := range values {
+		dev := v - mean
 		std += dev * dev
 		largest = max(largest, math.Abs(dev))
 	}
-	std = math.Sqrt(std / float64(len(rows)))
+	std = math.Sqrt(std / float64(len(values)))
 	if largest < tiny {
 		std = 0
-		for _, i := range rows {
-			dev := (x[i*d+j] - mean) / largest
+		for _, v := range values {
+			dev := (v - mean) / largest
 			std += dev * dev
 		}
-		std = max(largest*math.Sqrt(std/float64(len(rows))), math.SmallestNonzeroFloat64)
+		std = max(largest*math.Sqrt(std/float64(len(values))), math.SmallestNonzeroFloat64)
 	}
 	return mean, std
 }
@@ -168,7 +179,7 @@ func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {
 // rounding says whether values from least to most differ by no more than two units in the last place: so do results of one
 // computation in another order, or of a conversion.
 func rounding(least, most float64) bool {
-	return most-least <= 0x1p-51*max(math.Abs(least), math.Abs(most))
+	return !math.IsInf(most-least, 1) && most-least <= 0x1p-51*max(math.Abs(least), math.Abs(most))
 }
 
 // largeOffset is the part of the largest value below which a column's range is small.

@@ -263,7 +263,8 @@ func parseRows(r io.Reader, file string, columns int, fields func(line string) [
 // parseFinite reads a decimal number. Go's own parser also takes hexadecimal
 // floats, underscores between digits and the words "inf" and "nan"; in a data
 // file each of these is damage. A whole number that float64 does not hold, such as
-// an identifier of 17 digits, would become equal to others: it is refused, too.
+// an identifier of 17 digits, would become equal to others. It is refused too, unless
+// it is how the number of float64 is written in the fewest digits, as 1e23 is.
 func parseFinite(field string) (float64, error) {
 	v, err := strconv.ParseFloat(field, 64)
 	switch {
@@ -274,11 +275,11 @@ func parseFinite(field string) (float64, error) {
 	case strings.ContainsAny(field, "xX_"):
 		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
 	}
-	if head, rest, _ := strings.Cut(field, "."); math.Abs(v) >= 1<<53 && strings.Trim(rest, "0") == "" {
-		if whole, is := new(big.Int).SetString(head, 10); is {
-			if _, accuracy := new(big.Float).SetInt(whole).Float64(); accuracy != big.Exact {
-				return 0, fmt.Errorf("float64 does not hold the whole number %s, which would be %.0f; leave out identifiers, or count from a nearer start", field, v)
-			}
+	if math.Abs(v) >= 1<<53 {
+		written, _ := new(big.Rat).SetString(field) // what ParseFloat reads, Rat does
+		shortest, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'e', -1, 64))
+		if exact := new(big.Rat).SetFloat64(v); written.IsInt() && written.Cmp(exact) != 0 && written.Cmp(shortest) != 0 {
+			return 0, fmt.Errorf("%w %s, which would be %.0f", errNotHeld, field, v)
 		}
 	}
 	return v, nil

@@ -1,0 +1,119 @@
+package datasets
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Columns are the columns of a table, without the target, and say how their cells become inputs.
+type Columns []Column
+
+// A Column of numbers is one input.
+type Column struct {
+	Name string `json:"name"`
+	// Categories are the words of a column that is not of numbers. Each is an input, which is 1 if the cell has this word,
+	// and else 0. A cell without a value has the word "".
+	Categories []string `json:"categories,omitempty"`
+	// MayMiss says that numbers may be missing. They are NaN until Fill, and a second input is 1, which is else 0.
+	MayMiss bool `json:"mayMiss,omitempty"`
+}
+
+// inputs are the names of a column's inputs.
+func (c Column) inputs() (names []string) {
+	if c.Categories == nil {
+		names = append(names, c.Name)
+	}
+	for _, word := range c.Categories {
+		if word != "" {
+			names = append(names, c.Name+"="+word)
+		} else { // the first in order
+			names = append(names, c.Name+" is missing")
+		}
+	}
+	if c.MayMiss {
+		names = append(names, c.Name+" is missing")
+	}
+	return names
+}
+
+// width is the number of a column's inputs.
+func (c Column) width() int {
+	if c.MayMiss {
+		return 2
+	}
+	return max(1, len(c.Categories))
+}
+
+// code appends the inputs of a number, or of the place of a word among Categories.
+func (c Column) code(x []float64, v float64) []float64 {
+	if c.Categories != nil {
+		x = append(x, make([]float64, len(c.Categories))...)
+		x[len(x)-len(c.Categories)+int(v)] = 1
+		return x
+	}
+	x = append(x, v)
+	switch {
+	case !c.MayMiss:
+	case math.IsNaN(v):
+		x = append(x, 1)
+	default:
+		x = append(x, 0)
+	}
+	return x
+}
+
+// Inputs are the inputs of a row whose cells are written as in a file that [CSV] reads. The error tells what is wrong with
+// all of them.
+func (c Columns) Inputs(cells []string) (x []float64, err error) {
+	if len(cells) != len(c) {
+		return nil, fmt.Errorf("datasets: %w: %d, expected %d", errFieldCount, len(cells), len(c))
+	}
+	for j, cell := range cells {
+		v, none := math.NaN(), isMissing(cell)
+		var wrong error
+		switch column := c[j]; {
+		case column.Categories != nil:
+			if none {
+				cell = ""
+			}
+			place := slices.Index(column.Categories, cell)
+			if v = float64(place); place < 0 {
+				wrong = fmt.Errorf("there is no category %q; there are %q", cell, column.Categories)
+			}
+		case !none:
+			v, wrong = parseFinite(cell)
+		case !column.MayMiss:
+			wrong = errors.New("it has no value")
+		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("datasets: column %d, %s: %w", j+1, c[j].Name, wrong))
+		} else if err == nil {
+			x = c[j].code(x, v)
+		}
+	}
+	return x, err
+}
+
+// Fill replaces missing numbers of a row of inputs by the means of the training rows, which s was fitted on. It returns an
+// error for a category that no training row has, and for a missing number in a column of which the training rows miss
+// none, or all.
+func (c Columns) Fill(row []float64, s Scaler) error {
+	at := 0
+	for _, column := range c {
+		n := column.width()
+		for k := range n {
+			if (column.Categories != nil || k == 1) && row[at+k] == 1 && s.Mean[at+k] == 0 {
+				return fmt.Errorf("datasets: %s, and no training row is like this; leave the row out, put rare categories together, or choose other training rows", column.inputs()[k])
+			}
+		}
+		if column.MayMiss && math.IsNaN(row[at]) {
+			if row[at] = s.Mean[at]; math.IsNaN(row[at]) {
+				return fmt.Errorf("datasets: %s has no value in any training row; leave the column out", column.Name)
+			}
+		}
+		at += n
+	}
+	return nil
+}
