@@ -90,6 +90,8 @@ type Data struct {
 	Sets []Set
 	// Inputs, if not nil, is how the Source has standardised the inputs. Files of trained networks have it; see Open.
 	Inputs *datasets.Scaler
+	// Columns, if not nil, are the columns of a table before they became inputs. Files of trained networks have them.
+	Columns datasets.Columns
 	// A target t of the network stands for t Unit + Zero in the data's own units. A Unit of 0 means 1.
 	Unit, Zero float64
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -138,11 +139,12 @@ func (f *fit) keepNetworks() error {
 type scale struct {
 	Shape      []int            `json:"shape"`            // of one input; none for images
 	Inputs     *datasets.Scaler `json:"inputs,omitempty"` // nil for inputs as they are
+	Columns    datasets.Columns `json:"columns,omitempty"`
 	Unit, Zero float64
 }
 
 func scaleOf(d Data) scale {
-	s := scale{Inputs: d.Inputs, Unit: d.Unit, Zero: d.Zero}
+	s := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero}
 	if x, is := d.Train.Inputs.(nets.Floats); is {
 		s.Shape = x.Shape
 	}
@@ -199,15 +201,21 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	return o, nil
 }
 
-// Predict answers for one input, given in the units of the data that the network was trained on. Equal inputs have equal
-// answers. Several goroutines may ask.
+// Predict answers for one input, given in the units of the data that the network was trained on, as Regression.X has it.
+// Equal inputs have equal answers. Several goroutines may ask.
 func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err error) {
 	x := nets.Floats{Values: row, Shape: o.scale.Shape}
 	if len(row) != x.Size() {
 		return a, fmt.Errorf("experiment: the input has %d numbers; the network takes %d", len(row), x.Size())
 	}
+	if o.scale.Columns != nil {
+		x.Values = slices.Clone(row)
+		if err := o.scale.Columns.Fill(x.Values, *o.scale.Inputs); err != nil {
+			return a, fmt.Errorf("experiment: the input %v: %w", row, err)
+		}
+	}
 	if o.scale.Inputs != nil {
-		x.Values = o.scale.Inputs.Transform(row)
+		x.Values = o.scale.Inputs.Transform(x.Values)
 	}
 	p, err := o.predictor.Predict(ctx, x)
 	if err != nil {
@@ -231,4 +239,18 @@ func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err erro
 		return a, err
 	}
 	return Answer{Mean: own(mean), Low: own(low), High: own(high)}, nil
+}
+
+// PredictCells is Predict of a row as it stands in a file, without the target: with categories as words, and where numbers
+// may miss also without a value, such as "red", "1.5", "NA". The error tells what is wrong with all cells.
+func (o *Opened) PredictCells(ctx context.Context, cells ...string) (Answer, error) {
+	columns := o.scale.Columns
+	if columns == nil {
+		columns = make(datasets.Columns, nets.Floats{Shape: o.scale.Shape}.Size())
+	}
+	row, err := columns.Inputs(cells)
+	if err != nil {
+		return Answer{}, fmt.Errorf("experiment: the row %q: %w", cells, err)
+	}
+	return o.Predict(ctx, row)
 }

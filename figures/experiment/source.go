@@ -16,13 +16,14 @@ import (
 
 // Standardised is a split of a regression, with the one set "test". Inputs and targets are standardised by the means
 // and deviations of the training examples alone; a column that is constant there is only centred. With heldOut, a part
-// from 0 to 1 of the training examples, drawn at random with a seed, is held out of training.
-func Standardised(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64) Data {
+// from 0 to 1 of the training examples, drawn at random with a seed, is held out of training. A missing number is the mean
+// of the training examples. It is an error if one of the others has a category that they do not have.
+func Standardised(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64) (Data, error) {
 	return prepared(set, split, heldOut, seed, true)
 }
 
 // prepared is Standardised, or has the targets as they are.
-func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64, standardise bool) Data {
+func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64, standardise bool) (d Data, err error) {
 	trainRows, heldRows := split.Train, []int(nil)
 	if heldOut > 0 {
 		inner := HoldOut(split, heldOut, seed)
@@ -34,13 +35,18 @@ func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, s
 	}
 	rows := func(numbers []int) train.Dataset {
 		x, y := set.Take(numbers)
+		for i, number := range numbers {
+			if wrong := set.Columns.Fill(x[i*set.D:(i+1)*set.D], features); err == nil && wrong != nil {
+				err = fmt.Errorf("row %d (from 0) of %q: %w", number, set.Name, wrong)
+			}
+		}
 		return train.Dataset{Inputs: nets.Rows(features.Transform(x), set.D), Targets: target.Transform(y)}
 	}
-	d := Data{Train: rows(trainRows), Sets: []Set{{testSet, rows(split.Test)}}, Unit: target.Std[0], Zero: target.Mean[0], Inputs: &features}
+	d = Data{Train: rows(trainRows), Sets: []Set{{testSet, rows(split.Test)}}, Unit: target.Std[0], Zero: target.Mean[0], Inputs: &features, Columns: set.Columns}
 	if heldRows != nil {
 		d.HeldOut = rows(heldRows)
 	}
-	return d
+	return d, err
 }
 
 // MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets.
@@ -112,6 +118,8 @@ func (t Table) Check() error {
 		return errors.New("experiment.Table has Parts and Gaps or a Count; Parts are the splits, so leave the others out")
 	case t.Gaps && t.Count != 0:
 		return errors.New("experiment.Table has Gaps and a Count; there is one gap for each input, so leave Count out")
+	case t.Gaps && t.Set.Columns != nil:
+		return errors.New("experiment.Table has Gaps and columns of categories or with missing numbers, which have no middle third")
 	case !(t.HeldOut >= 0 && t.HeldOut < 1):
 		return fmt.Errorf("experiment.Table has HeldOut %g; it is a part of the training examples, from 0 to below 1", t.HeldOut)
 	case t.Classes > 0 && t.RawTargets:
@@ -186,7 +194,10 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 	if split < 0 || split >= t.Splits() {
 		return Data{}, fmt.Errorf("experiment.Table has no split %d; there are %d", split, t.Splits())
 	}
-	d := prepared(t.Set, t.parts(split), t.HeldOut, uint64(split), t.Classes == 0 && !t.RawTargets)
+	d, err := prepared(t.Set, t.parts(split), t.HeldOut, uint64(split), t.Classes == 0 && !t.RawTargets)
+	if err != nil {
+		return d, fmt.Errorf("experiment.Table, split %d: %w", split, err)
+	}
 	if t.Classes > 0 {
 		for _, part := range []*train.Dataset{&d.Train, &d.HeldOut, &d.Sets[0].Dataset} {
 			for _, label := range part.Targets {

@@ -133,7 +133,7 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	if d.HeldOut {
 		held = heldOutPart
 	}
-	return experiment.Standardised(set, splits[split], held, uint64(split)), nil
+	return experiment.Standardised(set, splits[split], held, uint64(split))
 }
 
 // parts are the training and test parts of the splits. Of random splits, any number of which can be had, there are count.

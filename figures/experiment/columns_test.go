@@ -1,0 +1,83 @@
+package experiment_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// A network's file answers the cells of a row of the test part what was predicted in training.
+func TestTableOfCategories(t *testing.T) {
+	var rows [][]string
+	file := filepath.Join(t.TempDir(), "mine.csv")
+	text := "y,wood,age\n"
+	for i := range 40 {
+		row := []string{[]string{"oak", "ash", ""}[i%3], fmt.Sprint(1000 + i*i)}
+		if i%6 == 5 {
+			row[1] = "NA"
+		}
+		rows = append(rows, row)
+		text += fmt.Sprintf("%d,%s,%s\n", i%5, row[0], row[1])
+	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
+	set := must.Get(datasets.CSV{Target: "y", Categories: []string{"wood"}, FillMissing: true}.Read(file))(t)
+	e := small(baselines.Deterministic{})
+	e.Task.Data = experiment.Table{Set: set, Count: 2, HeldOut: 0.2}
+	folder := t.TempDir()
+	found := must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
+	d, said := must.Get(e.Task.Data.Load(t.Context(), 0))(t), setOf(t, found[0], "test")
+	for _, inputs := range []nets.Inputs{d.Train.Inputs, d.HeldOut.Inputs, d.Sets[0].Inputs} {
+		x := inputs.(nets.Floats)
+		for i := range x.Len() { // the mean of what is standardised is 0
+			if row := x.Values[5*i:][:5]; row[4] > 0 && math.Abs(row[3]) > 1e-12 {
+				t.Errorf("a missing number is %g", row[3])
+			}
+		}
+	}
+	o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
+	for i, row := range datasets.RandomSplits(set.N, 1)[0].Test {
+		a, b := must.Get(o.PredictCells(t.Context(), rows[row]...))(t), must.Get(o.Predict(t.Context(), set.Row(row)))(t)
+		if mean := said.Mean[0][i]*d.Unit + d.Zero; math.Abs(a.Mean-mean) > 1e-5 || a.Mean != b.Mean {
+			t.Errorf("the answers to %q are %v and %v, want %v", rows[row], a, b, mean)
+		}
+	}
+	if _, err := o.PredictCells(t.Context(), "elm", "old"); err == nil || !strings.Contains(err.Error(), `the row ["elm" "old"]`) || !strings.Contains(err.Error(), `there is no category "elm"`) || !strings.Contains(err.Error(), "column 2, age: ") {
+		t.Errorf("the error is %v", err)
+	}
+
+	// What the training rows do not show is refused before training, and by the network's file.
+	var ash []int
+	for i, row := range rows {
+		if row[0] == "ash" {
+			ash = append(ash, i)
+		}
+	}
+	others := slices.DeleteFunc(datasets.Order(0, 0, 40), func(i int) bool { return slices.Contains(ash, i) })
+	engine := experiment.Engine{Networks: folder, Progress: func(_ float64, note string) { t.Errorf("it is trained: %s", note) }}
+	e.Task.Data = experiment.Table{Set: set, Parts: []datasets.Split{{Train: others, Test: ash}}}
+	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), `row 1 (from 0) of "mine": datasets: wood=ash, and no training row is like this`) {
+		t.Errorf("the error is %v", err)
+	}
+	e.Task.Data = experiment.Table{Set: set, Gaps: true}
+	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "no middle third") {
+		t.Errorf("the error is %v", err)
+	}
+	e.Task.Data = experiment.Table{Set: set, Parts: []datasets.Split{{Train: others[2:], Test: others[:2]}}}
+	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
+	o = must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
+	if _, err := o.PredictCells(t.Context(), "ash", "1000"); err == nil || !strings.Contains(err.Error(), "wood=ash, and no training row") {
+		t.Errorf("the error is %v", err)
+	}
+}
