@@ -395,7 +395,9 @@ func TestDamageIsNoticed(t *testing.T) {
 	}
 	rewrite(t, newest, append(slices.Clone(content), 0))
 	requireFallback(t, "a byte more", f, newest)
-	must.Do(t, checkpoint.WriteTensors(newest, map[string]*tensors.Tensor{"a": tensors.FromScalar(1.0)}, nil))
+	var other bytes.Buffer
+	must.Do(t, checkpoint.EncodeTensors(&other, map[string]*tensors.Tensor{"a": tensors.FromScalar(1.0)}, nil))
+	rewrite(t, newest, other.Bytes())
 	requireFallback(t, "other tensors", f, newest)
 	rewrite(t, newest, content)
 	requireStep(t, f, 2)

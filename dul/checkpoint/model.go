@@ -16,7 +16,7 @@ import (
 // its parameters and running statistics, and texts about it to one safetensors
 // file. Optimizer and random state are left out: the file is a trained model, for
 // evaluation and for other programs. Tensors are called by their variable's path
-// without the first slash. The file has a checksum, see WriteTensors. An entry that
+// without the first slash. The file has a checksum of all that. An entry that
 // is not finite is an error.
 func Export(store *model.Store, path string, metadata map[string]string) error {
 	if store == nil {

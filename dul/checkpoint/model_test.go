@@ -166,6 +166,9 @@ func TestExportAndReadErrors(t *testing.T) {
 	if err := checkpoint.Export(built, filepath.Join(folder, "missing", "x"), nil); err == nil || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("exporting into a missing folder: %v", err)
 	}
+	if err := checkpoint.Export(built, path, map[string]string{"content_sha256": "mine"}); err == nil || !strings.Contains(err.Error(), `the text "content_sha256" is reserved`) {
+		t.Errorf("a text with the name of the checksum: %v", err)
+	}
 	must.Do(t, checkpoint.Export(built, path, nil))
 	setTo(t, built, "/norm/running_mean", math.NaN())
 	broken := filepath.Join(folder, "broken")

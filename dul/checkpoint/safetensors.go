@@ -254,15 +254,15 @@ func (e entry) size() (int64, error) {
 	return size, nil
 }
 
-// WriteTensors writes named tensors, and texts about them, to one safetensors file, as a whole or not at all: for
-// data beside models, in a form that other programs read. The file also has a checksum of both, as one more text.
-func WriteTensors(path string, named map[string]*tensors.Tensor, metadata map[string]string) error {
+// EncodeTensors writes named tensors, and texts about them, as the content of a safetensors file without a checksum: for
+// data beside models, in a form that other programs read.
+func EncodeTensors(w io.Writer, named map[string]*tensors.Tensor, metadata map[string]string) error {
 	var list []namedTensor
 	for name, t := range named {
 		list = append(list, namedTensor{name, t})
 	}
-	if err := writeFile(path, list, metadata); err != nil {
-		return fmt.Errorf("checkpoint: writing tensors: %w", err)
+	if err := writeTensors(w, list, metadata); err != nil {
+		return fmt.Errorf("checkpoint: encoding tensors: %w", err)
 	}
 	return nil
 }
@@ -297,8 +297,8 @@ func readFile(path string) (list []namedTensor, metadata map[string]string, err 
 	return list, metadata, errors.Join(err, file.Close())
 }
 
-// ReadTensors reads the file at path that Export, WriteTensors or another program wrote. It is an error if the content
-// does not have the checksum that Export and WriteTensors write. Files of other programs have none.
+// ReadTensors reads the file at path that Export, EncodeTensors or another program wrote. It is an error if the content
+// does not have the checksum that Export writes. Other files have none.
 func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	list, metadata, err := readFile(path)
 	if err != nil {

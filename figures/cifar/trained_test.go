@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
@@ -35,7 +37,9 @@ func export(t *testing.T, from string) {
 		metadata[standardKey] = string(must.Get(json.Marshal(d.Train.Inputs.(nets.Pixels).Standardization))(t))
 		metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, results.MetricAccuracy, r.Metrics[results.MetricAccuracy],
 			results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
-		must.Do(t, checkpoint.WriteTensors(filepath.Join(networksFolder, methods.NameOf(m)+networkExtension), named, metadata))
+		var content bytes.Buffer
+		must.Do(t, checkpoint.EncodeTensors(&content, named, metadata))
+		must.Do(t, os.WriteFile(filepath.Join(networksFolder, methods.NameOf(m)+networkExtension), content.Bytes(), 0o644))
 	}
 }
 
@@ -91,11 +95,11 @@ func TestDamagedNetworks(t *testing.T) {
 		`the file has the format ""`:                  func(metadata map[string]string) { delete(metadata, "format") },
 		"reading the metadata":                        func(metadata map[string]string) { delete(metadata, standardKey) },
 	} {
-		folder := filepath.Join(t.TempDir(), networksFolder)
-		must.Do(t, os.Mkdir(folder, 0o755))
 		named, metadata := must.Get2(checkpoint.ParseTensors(content))(t)
 		spoil(metadata)
-		must.Do(t, checkpoint.WriteTensors(filepath.Join(folder, "deterministic"+networkExtension), named, metadata))
-		fails(t, want, errorOf(trainedIn(os.DirFS(filepath.Dir(folder)), backend, "deterministic")), want)
+		var spoilt bytes.Buffer
+		must.Do(t, checkpoint.EncodeTensors(&spoilt, named, metadata))
+		files := fstest.MapFS{networksFolder + "/deterministic" + networkExtension: {Data: spoilt.Bytes()}}
+		fails(t, want, errorOf(trainedIn(files, backend, "deterministic")), want)
 	}
 }
