@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/experiment"
@@ -84,7 +85,21 @@ func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier
 		return nil, err
 	}
 	e := exportedExperiment(exported[i])
-	m, metadata, err := experiment.LoadNetwork(backend, e, 0, content)
+	named, metadata, err := checkpoint.ParseTensors(content)
+	if err != nil {
+		return nil, err
+	}
+	if id := metadata[experiment.ExperimentKey]; id != e.ID() {
+		return nil, fmt.Errorf("the file has the experiment %q, want %q", id, e.ID())
+	}
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	if err != nil {
+		return nil, err
+	}
+	m, err := nets.New(backend, network, e.Task.Likelihood, nets.SeedOf(e.Seed, e.Split, 0))
+	if err == nil {
+		err = checkpoint.SetTensors(m.Store, named)
+	}
 	if err != nil {
 		return nil, err
 	}

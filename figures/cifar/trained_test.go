@@ -92,7 +92,6 @@ func TestDamagedNetworks(t *testing.T) {
 	content := must.Get(networkFiles.ReadFile("networks/deterministic" + networkExtension))(t)
 	for want, spoil := range map[string]func(metadata map[string]string){
 		`the file has the experiment "another", want`: func(metadata map[string]string) { metadata["experiment"] = "another" },
-		`the file has the format ""`:                  func(metadata map[string]string) { delete(metadata, "format") },
 		"reading the metadata":                        func(metadata map[string]string) { delete(metadata, standardKey) },
 	} {
 		named, metadata := must.Get2(checkpoint.ParseTensors(content))(t)

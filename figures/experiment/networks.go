@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gomlx/compute"
-
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
@@ -24,10 +22,11 @@ import (
 const networkFormat = "densityuncertainty network 1"
 
 // The keys of the metadata of a trained network; formatKey is a further one.
-const experimentKey, memberKey, scaleKey = "experiment", "member", "scale"
+const memberKey, scaleKey = "member", "scale"
 
-// VersionKey is the key under which the metadata of a trained network have the version of the program that trained it.
-const VersionKey = "version"
+// The keys under which the metadata of a trained network have the identity of its experiment, and the version of the program
+// that trained it.
+const ExperimentKey, VersionKey = "experiment", "version"
 
 // NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment. An ensemble has a file
 // for each member, from 0.
@@ -36,39 +35,6 @@ func NetworkFile(e Experiment, member int) string {
 		return e.ID() + ".safetensors"
 	}
 	return fmt.Sprintf("%s-%d.safetensors", e.ID(), member)
-}
-
-// LoadNetwork makes a trained network from the content of its file (see NetworkFile), to predict with it and to look into
-// it. member counts the networks of an ensemble, and is else 0. metadata are the texts of the file; see VersionKey. A file
-// of another experiment or member is an error. If the file has other parameters than the network, the first use of the
-// model is an error.
-func LoadNetwork(backend compute.Backend, e Experiment, member int, content []byte) (m *nets.Model, metadata map[string]string, err error) {
-	fail := func(err error) (*nets.Model, map[string]string, error) {
-		return nil, nil, e.problem(fmt.Errorf("loading network %d: %w", member, err))
-	}
-	if err := errors.Join(e.Check(), keepsNetworks(e)); err != nil {
-		return fail(err)
-	}
-	named, metadata, err := checkpoint.ParseTensors(content)
-	if err != nil {
-		return fail(err)
-	}
-	for _, of := range []struct{ key, want string }{{formatKey, networkFormat}, {experimentKey, e.ID()}, {memberKey, fmt.Sprint(member)}} {
-		if metadata[of.key] != of.want {
-			return fail(fmt.Errorf("the file has the %s %q, want %q", of.key, metadata[of.key], of.want))
-		}
-	}
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return fail(err)
-	}
-	if m, err = nets.New(backend, network, e.Task.Likelihood, e.networkSeed(member)); err != nil {
-		return fail(err)
-	}
-	if err := checkpoint.SetTensors(m.Store, named); err != nil {
-		return fail(err)
-	}
-	return m, metadata, nil
 }
 
 // keepsNetworks says why the trained networks of an experiment cannot be kept; nil if they can.
@@ -118,7 +84,7 @@ func (f *fit) keepNetworks() error {
 			return err
 		}
 		for member := range f.members() {
-			m, metadata := f.models[0], map[string]string{formatKey: networkFormat, experimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(scale)}
+			m, metadata := f.models[0], map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(scale)}
 			if f.replicas {
 				m, err = m.Replica(i*f.members() + member)
 			} else {

@@ -22,7 +22,7 @@ type Engine struct {
 	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
 	// not trained again, one that was stopped goes on where it was, and processes with one store share the work.
 	Store *Store
-	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See LoadNetwork.
+	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See Open.
 	Networks string
 	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
 	CheckpointEvery time.Duration
