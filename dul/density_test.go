@@ -127,67 +127,6 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// At each pixel the mean of f is that of the convolution and its variance gamma E
-// + beta, or gamma E + beta D/2. The noise of two filters and of two examples is
-// independent; that of two pixels too, or, if shared, has the covariance gamma
-// sqrt(E_p E_q) + beta.
-func TestConvMoments(t *testing.T) {
-	const n, channels, filters = 20000, 2, 2
-	x := fixtures.Random(rand.New(rand.NewPCG(47, 53)), channels, 1, 3, 4)
-	spec := conv.Spec{Filters: filters, Window: conv.Same(3, 2)}
-	mixture := energy.Rank1Mixture{Fraction: 1}
-	for _, form := range []struct {
-		name  string
-		layer dul.Density
-		halfD float64 // the factor of beta
-	}{
-		{"LDL", dul.Density{Energy: energy.LDL{}}, 1},
-		{"LDL, SharedNoise", dul.Density{Energy: energy.LDL{}, SharedNoise: true}, 1},
-		{"Rank1Mixture", dul.Density{Energy: mixture}, 1},
-		{"Rank1Mixture, HalfChannels", dul.Density{Energy: mixture, HalfD: true, HalfChannels: true}, channels / 2.0},
-		{"Constant, HalfD, SharedNoise", dul.Density{Energy: energy.Constant{}, HalfD: true, SharedNoise: true}, channels / 2.0},
-	} {
-		layer := convolved(form.layer, spec)
-		values, _ := fixtures.Explore(t, fixtures.Values{"x": x}, layer.output)
-		fixed := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			terms := form.layer.Energy.Conv(s.In("layer").In("energy"), in["x"], spec.Window)
-			return []*graph.Node{terms.Energy, conv.Convolve(in["x"], in["/layer/weights"], spec.Window)}
-		})
-		e, mean := fixed[0].Values, fixed[1].Values
-		positions := len(e)
-		for source, noise := range map[string]stochastic.NoiseSource{"host": stochastic.NewHostSampler(1).NewBuffers(), "graph": stochastic.InGraph{}} {
-			t.Run(form.name+"/"+source, func(t *testing.T) {
-				if form.name != "LDL" && form.name != "Rank1Mixture" {
-					fixtures.SkipShortOffGo(t)
-				}
-				samples := fixtures.ImageSamples(t, layer, values, x, n, noise)
-				for f := range filters {
-					gamma := math.Exp(values["/layer/gamma_log_variance"].Values[f])
-					beta := math.Exp(values["/layer/beta_log_variance"].Values[f]) * form.halfD
-					offset := values["/layer/bias"].Values[f]
-					for p := range positions {
-						fixtures.CheckMoments(t, fmt.Sprintf("filter %d, position %d", f, p), samples.Pixel(f, p),
-							mean[f*positions+p]+offset, gamma*e[p]+beta)
-					}
-					covariance := 0.0
-					if form.layer.SharedNoise {
-						covariance = gamma*math.Sqrt(e[0]*e[1]) + beta
-					}
-					sums := samples.Pixel(f, 0)
-					for i, v := range samples.Pixel(f, 1) {
-						sums[i] += v
-					}
-					fixtures.CheckMoments(t, fmt.Sprintf("filter %d, sum of two positions", f), sums,
-						mean[f*positions]+mean[f*positions+1]+2*offset, gamma*(e[0]+e[1])+2*beta+2*covariance)
-				}
-				here := samples.Pixel(0, 0)
-				fixtures.CheckUncorrelated(t, "noise of two filters", here, samples.Pixel(1, 0))
-				fixtures.CheckUncorrelated(t, "noise of two examples", here[1:], here[:n-1])
-			})
-		}
-	}
-}
-
 // roundedBelow is an energy of 0 that rounding has taken a little below it, as that of
 // a mixture may be, which is a difference.
 type roundedBelow struct{ energy.Constant }
@@ -198,26 +137,31 @@ func (m roundedBelow) Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.
 	return terms
 }
 
-// An energy below 0 by rounding counts as 0: noise that is shared by all positions
-// has beta alone for its variance, and gradients are numbers.
-func TestSharedNoiseOfNoEnergy(t *testing.T) {
+// Noise that is shared by all positions is sqrt(gamma E) eps + sqrt(beta) eta, with one eps and one eta for each image and
+// filter. An energy below 0 by rounding counts as 0, and gradients are numbers.
+func TestSharedNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
-	layer := convolved(dul.Density{Energy: roundedBelow{}, SharedNoise: true}, conv.Spec{Filters: 1, Window: conv.Same(1, 1)})
-	values, noise := fixtures.Explore(t, fixtures.Values{"x": fixtures.Random(rng, 2, 1, 2, 2)}, layer.output)
-	out := fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-		y := layer.output(s, in)
-		mean := conv.Convolve(in["x"], in["/layer/weights"], conv.Same(1, 1))
-		return append([]*graph.Node{y, mean}, graph.Gradient(graph.ReduceAllSum(y), in["x"], in["/layer/gamma_log_variance"])...)
-	})
-	for i, y := range out[0].Values {
-		shared := values["/layer/bias"].Values[0] + noise[1].Values[0]*math.Exp(values["/layer/beta_log_variance"].Values[0]/2)
-		if want := out[1].Values[i] + shared; !(math.Abs(y-want) < 1e-7) {
-			t.Errorf("the output at position %d is %g, want %g", i, y, want)
+	for _, m := range []dul.EnergyModel{energy.LDL{}, roundedBelow{}} {
+		layer := convolved(dul.Density{Energy: m, SharedNoise: true}, conv.Spec{Filters: 1, Window: conv.Same(1, 1)})
+		values, noise := fixtures.Explore(t, fixtures.Values{"x": fixtures.Random(rng, 2, 1, 2, 2)}, layer.output)
+		out := fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			y := layer.output(s, in)
+			mean := conv.Convolve(in["x"], in["/layer/weights"], conv.Same(1, 1))
+			e := m.Conv(s.At("layer").At("energy"), in["x"], conv.Same(1, 1)).Energy
+			return append([]*graph.Node{y, mean, e}, graph.Gradient(graph.ReduceAllSum(y), in["x"], in["/layer/gamma_log_variance"])...)
+		})
+		deviation := func(name string) float64 { return math.Exp(values["/layer/"+name].Values[0] / 2) }
+		for i, y := range out[0].Values {
+			want := out[1].Values[i] + values["/layer/bias"].Values[0] + noise[1].Values[0]*deviation("beta_log_variance") +
+				noise[0].Values[0]*deviation("gamma_log_variance")*math.Sqrt(max(0, out[2].Values[i]))
+			if !(math.Abs(y-want) < 1e-7) {
+				t.Errorf("%T: the output at position %d is %g, want %g", m, i, y, want)
+			}
 		}
-	}
-	for _, gradient := range out[2:] {
-		if slices.ContainsFunc(gradient.Values, math.IsNaN) {
-			t.Errorf("a gradient is %v", gradient.Values)
+		for _, gradient := range out[3:] {
+			if slices.ContainsFunc(gradient.Values, math.IsNaN) {
+				t.Errorf("%T: a gradient is %v", m, gradient.Values)
+			}
 		}
 	}
 }

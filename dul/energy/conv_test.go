@@ -155,56 +155,6 @@ func TestLDLConvMatchesTheDenseGaussian(t *testing.T) {
 	})
 }
 
-// The map from an image to z is unit triangular in raster order with zero
-// padding, for any parameters, so that its determinant is 1. With replicate
-// padding the border sees itself, and it is not.
-func TestZeroPaddingPreservesVolume(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 8))
-	for _, c := range []struct{ channels, height, width, size int }{{2, 3, 4, 3}, {1, 4, 3, 5}, {3, 2, 2, 1}, {2, 1, 2, 3}} {
-		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			n := c.channels * c.height * c.width
-			// Image i is 1 at entry i of the raster order, and 0 elsewhere.
-			basis := fixtures.Zeros(c.channels, n, c.height, c.width)
-			pixels := c.height * c.width
-			for i := range n {
-				pixel, channel := i/c.channels, i%c.channels
-				basis.Values[(channel*n+i)*pixels+pixel] = 1
-			}
-			kernel := fixtures.Random(rng, c.channels, c.channels*c.size*c.size)
-			jacobian := func(l energy.LDL) *mat.Dense {
-				z := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": basis, "kernel": kernel}, nil,
-					func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-						return []*graph.Node{l.Whitened(in["x"], in["kernel"], c.size)}
-					})[0]
-				m := mat.NewDense(n, n, nil)
-				for i := range n {
-					for j := range n {
-						m.Set(j, i, z.Values[((j%c.channels)*n+i)*pixels+j/c.channels])
-					}
-				}
-				return m
-			}
-			m := jacobian(energy.LDL{})
-			for i := range n {
-				for j := i; j < n; j++ {
-					want := 0.0
-					if i == j {
-						want = 1
-					}
-					if got := m.At(i, j); math.Abs(got-want) > 1e-14 {
-						t.Errorf("dz_%d/dx_%d is %g, want %g", i, j, got, want)
-					}
-				}
-			}
-			if c.size > 1 {
-				if logDet, _ := mat.LogDet(jacobian(energy.LDL{ReplicatePadding: true})); math.Abs(logDet) < 0.01 {
-					t.Errorf("log |dz/dx| is %g with replicate padding; it should not be 0", logDet)
-				}
-			}
-		})
-	}
-}
-
 func TestLDLConvRejectsEvenWindows(t *testing.T) {
 	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		return energy.LDL{}.Conv(s, x, conv.Window{Size: 2, Stride: 1}).Energy

@@ -110,24 +110,6 @@ type named struct {
 	model dul.EnergyModel
 }
 
-// A mixture of K equal components is one Gaussian, and its energy that of K = 1.
-func TestMixtureOfEqualComponentsIsTheGaussian(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 4))
-	const d, k = 5, 3
-	v, logDiagonals, x := fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, d), fixtures.Random(rng, 8, d)
-	wantEnergy, wantLikelihood, _ := mixture(t, v, logDiagonals, fixtures.Zeros(1, 1), x)
-	repeat := func(a fixtures.Array) fixtures.Array {
-		b := fixtures.Zeros(k, d)
-		for i := range b.Values {
-			b.Values[i] = a.Values[i%d]
-		}
-		return b
-	}
-	e, ll, _ := mixture(t, repeat(v), repeat(logDiagonals), fixtures.Random(rng, 1, k), x)
-	fixtures.Compare(t, "energy", e, wantEnergy, 1e-12)
-	fixtures.Compare(t, "log-likelihood", ll, wantLikelihood, 1e-12)
-}
-
 // In single precision the two sums of a rank-1 form may be a million times their difference: for inputs along the factor
 // of a component with the least variances the energy is what its bound leaves, and never below 0.
 func TestMixtureOfCollinearInputs(t *testing.T) {
