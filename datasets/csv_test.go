@@ -232,3 +232,14 @@ func TestCheckRegression(t *testing.T) {
 		})
 	}
 }
+
+func requireWellPlaced(t *testing.T, err error, text string) {
+	t.Helper()
+	var parse *FileError
+	if !errors.As(err, &parse) {
+		t.Fatalf("error of type %T: %v", err, err)
+	}
+	if lines := strings.Count(text, "\n") + 1; parse.Line < 0 || parse.Line > lines || parse.Column < 0 || parse.Err == nil {
+		t.Fatalf("%v points outside a text of %d lines", err, lines)
+	}
+}

@@ -155,20 +155,6 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%d of %d places agree with those of another epoch or seed", same, n)
 		}
 	}
-	// An example's mean place over many epochs: uniform on 0, ..., n-1.
-	const epochs, small = 4000, 25
-	var sums [small]float64
-	for epoch := range epochs {
-		for place, i := range Order(9, epoch, small) {
-			sums[i] += float64(place)
-		}
-	}
-	std := math.Sqrt((small*small - 1) / 12.0 / epochs)
-	for i, sum := range sums {
-		if z := (sum/epochs - (small-1)/2.0) / std; math.Abs(z) > 4 {
-			t.Errorf("example %d: mean place %v, z = %.1f", i, sum/epochs, z)
-		}
-	}
 }
 
 // The published statistics of the training pixels, and those of other loaders.
@@ -303,4 +289,11 @@ func TestFlipLeavesWindows(t *testing.T) {
 			t.Fatalf("example %d: (%d, %d) and flip %v, with Flip (%d, %d)", i, dy, dx, flip, dy2, dx2)
 		}
 	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

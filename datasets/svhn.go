@@ -16,12 +16,10 @@ import (
 // SVHNPart is a part of SVHN.
 type SVHNPart string
 
-// The parts of SVHN: 73257 images to train on, 26032 to test on, and 531131
-// easier ones.
+// The parts of SVHN: 73257 images to train on and 26032 to test on.
 const (
 	SVHNTrain SVHNPart = "train"
 	SVHNTest  SVHNPart = "test"
-	SVHNExtra SVHNPart = "extra"
 )
 
 const (
@@ -45,7 +43,6 @@ type svhnFile struct {
 var svhnFiles = map[SVHNPart]svhnFile{
 	SVHNTrain: {"train_32x32.mat", "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8", 182040794, 73257},
 	SVHNTest:  {"test_32x32.mat", "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b", 64275384, 26032},
-	SVHNExtra: {"extra_32x32.mat", "a133a4beb38a00fcdda90c9489e0c04f900b660ce8a316a5e854838379a71eb3", 1329278602, 531131},
 }
 
 func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"} }
@@ -55,7 +52,7 @@ func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6",
 // non-commercial use only), in the order of the file. The label of an image is its digit; the files write 10 for
 // the digit 0.
 //
-// The file ({train,test,extra}_32x32.mat: 182, 64 and 1329 MB) is looked for in
+// The file ({train,test}_32x32.mat: 182 and 64 MB) is looked for in
 // the folder named by the environment variable DENSITYUNCERTAINTY_DATA, and in a
 // folder svhn there; then in the cache, as svhn/train_32x32.mat and so on; and last
 // at its official address. f sets these places; nil means the defaults. See
@@ -64,11 +61,11 @@ func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6",
 // A file is held to its published size and SHA-256. What cannot be read is
 // reported as a [*FileError].
 //
-// The result takes 225, 80 and 1632 MB of memory.
+// The result takes 225 and 80 MB of memory.
 func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error) {
 	set, known := svhnFiles[part]
 	if !known {
-		return nil, fmt.Errorf("datasets: unknown part %q of SVHN; the parts are %s, %s, %s", part, SVHNTrain, SVHNTest, SVHNExtra)
+		return nil, fmt.Errorf("datasets: unknown part %q of SVHN; the parts are %s and %s", part, SVHNTrain, SVHNTest)
 	}
 	return set.load(ctx, f, "SVHN "+string(part))
 }

@@ -135,7 +135,7 @@ func TestSVHNRefuses(t *testing.T) {
 
 func TestSVHNNowhere(t *testing.T) {
 	f := folderOf(t)
-	for _, part := range []SVHNPart{SVHNTrain, SVHNTest, SVHNExtra} {
+	for _, part := range []SVHNPart{SVHNTrain, SVHNTest} {
 		_, err := SVHN(context.Background(), f, part)
 		if err == nil {
 			t.Fatal("no error")
@@ -147,7 +147,7 @@ func TestSVHNNowhere(t *testing.T) {
 			}
 		}
 	}
-	if _, err := SVHN(context.Background(), f, "validation"); err == nil || !strings.Contains(err.Error(), "train, test, extra") {
+	if _, err := SVHN(context.Background(), f, "validation"); err == nil || !strings.Contains(err.Error(), "train and test") {
 		t.Errorf("got %v", err)
 	}
 }

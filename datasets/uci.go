@@ -212,9 +212,8 @@ const maxLine = 1 << 20
 
 // parseRows reads a table of finite decimal numbers, one row a line, all rows
 // equally long: as the first one, or with columns above 0 as that says. fields
-// divides a line. Blank lines are passed over (some published files end with one),
-// but not more than maxLine bytes of them in a row, since a packed file can hold
-// gigabytes of them. Each row is handed to add, which must not keep it.
+// divides a line. Blank lines are passed over (some published files end with one).
+// Each row is handed to add, which must not keep it.
 //
 // file is used in messages only. Faults, an error of add, and a table without rows
 // are reported as a [*FileError].
@@ -222,16 +221,13 @@ func parseRows(r io.Reader, file string, columns int, fields func(line string) [
 	sc := bufio.NewScanner(r)
 	sc.Buffer(nil, maxLine)
 	var row []float64
-	line, rows, blank := 0, 0, 0
+	line, rows := 0, 0
 	for ; sc.Scan(); line++ {
 		text := strings.TrimSpace(sc.Text())
 		if text == "" {
-			if blank += len(sc.Bytes()) + 1; blank > maxLine {
-				return &FileError{File: file, Line: line + 1, Err: fmt.Errorf("%w: more than %d bytes of blank lines in a row", errEmpty, maxLine)}
-			}
 			continue
 		}
-		row, blank = row[:0], 0
+		row = row[:0]
 		split := fields(text)
 		if columns == 0 {
 			columns = len(split)

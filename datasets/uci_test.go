@@ -130,23 +130,6 @@ func TestFirstRows(t *testing.T) {
 	}
 }
 
-func TestEnergySetsShareInputs(t *testing.T) {
-	heating := must.Get(UCI("energy"))(t)
-	cooling := must.Get(UCI("energy-cooling"))(t)
-	differ := false
-	for i, x := range heating.X {
-		if cooling.X[i] != x {
-			t.Fatalf("inputs differ at %d", i)
-		}
-	}
-	for i, y := range heating.Y {
-		differ = differ || cooling.Y[i] != y
-	}
-	if !differ {
-		t.Error("the targets are the same")
-	}
-}
-
 func TestUCIReturnsFreshCopies(t *testing.T) {
 	a := must.Get(UCI("yacht"))(t)
 	a.X[0], a.Y[0], a.Features[0] = 99, 99, "changed"
@@ -240,40 +223,6 @@ func TestParseYearErrors(t *testing.T) {
 			requireParseError(t, c.text, err, "y.txt", c.line, c.column, c.cause)
 		})
 	}
-}
-
-// A packed file can hold gigabytes of blanks, which nobody wants to wait for.
-func TestBlankLinesEnd(t *testing.T) {
-	for _, blanks := range []string{"\n", " \t \n", strings.Repeat(" ", 9999) + "\n"} {
-		endless := &repeated{text: "1 2\n" + blanks, from: 4}
-		_, _, err := parseTable(endless, "t.txt")
-		requireParseError(t, blanks, err, "t.txt", 2+maxLine/len(blanks), 0, errEmpty)
-		if endless.read > 3*maxLine {
-			t.Errorf("%d bytes were read", endless.read)
-		}
-	}
-	few := strings.Repeat("1 2\n"+strings.Repeat("\n", maxLine/2), 3) // fewer in a row
-	if values, _, err := parseTable(strings.NewReader(few), "t.txt"); err != nil || len(values) != 6 {
-		t.Errorf("%v, error %v", values, err)
-	}
-}
-
-// repeated is a text, and then what of it begins at from, without end.
-type repeated struct {
-	text           string
-	from, at, read int
-}
-
-func (r *repeated) Read(p []byte) (int, error) {
-	for i := range p {
-		if r.at == len(r.text) {
-			r.at = r.from
-		}
-		p[i] = r.text[r.at]
-		r.at++
-	}
-	r.read += len(p)
-	return len(p), nil
 }
 
 // A failing disk must not look like the end of the file.
