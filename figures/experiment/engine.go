@@ -189,14 +189,12 @@ func (p *planned) measureStored() error {
 	case p.Task.After != nil && said.Inspected == nil:
 		return p.problem(errors.New("the stored result is without Task.After, and its networks are gone; leave After out, or use another store"))
 	}
-	found, notFinite, err := measure(p.Experiment, said, p.Task.Metrics)
+	found, err := measure(p.Experiment, said, p.Task.Metrics)
 	if err != nil {
 		return err
 	}
 	p.result.Metrics = maps.Clone(p.result.Metrics)
-	maps.DeleteFunc(p.result.Metrics, func(name string, _ float64) bool { _, is := notFinite[name]; return is })
 	maps.Copy(p.result.Metrics, found) // the code of a metric may have changed
-	p.result.NotFinite = notFinite
 	return nil
 }
 
@@ -456,13 +454,12 @@ func (f *fit) measure(i int, line *Result) (err error) {
 	case f.failed[i] != nil:
 		return e.problem(f.failed[i])
 	}
-	line.Metrics, line.NotFinite, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
-	if len(f.notFinite) > 0 {
-		maps.Copy(f.notFinite, line.NotFinite)
-		line.NotFinite = f.notFinite
+	line.Metrics, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
+	if err == nil {
+		maps.Copy(line.Metrics, f.notFinite)
 	}
-	if len(line.NotFinite) > 0 {
-		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %v", e, line.NotFinite))
+	if bad := line.NotFinite(); len(bad) > 0 {
+		f.note(fmt.Sprintf("%v: not finite are %v", e, bad))
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func TestHeadsOfSNGP(t *testing.T) {
 
 // A result comes back from its row as it was, with the metrics that are not finite and those that were not measured.
 func TestRows(t *testing.T) {
-	r := Result{Group: "g", Split: 3, Seed: 1 << 63, Metrics: map[string]float64{"nll": 1.0 / 3, "ece": 0}, NotFinite: map[string]float64{"skill": math.Inf(1)}, WallSeconds: 0.25,
+	r := Result{Group: "g", Split: 3, Seed: 1 << 63, Metrics: map[string]float64{"nll": 1.0 / 3, "ece": 0, "skill": math.Inf(1)}, WallSeconds: 0.25,
 		Backend: "go", Device: "a, b", Version: "v", Batched: 2, ExamplesPerSecond: 1e-7, Finished: time.Unix(1, 0).UTC()}
 	r.ID = idOf(r.Group, r.Split, r.Seed)
 	columns := append(r.columns(), "rmse")

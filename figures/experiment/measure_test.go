@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -37,17 +38,15 @@ func with(e experiment.Experiment, more ...experiment.Metric) experiment.Experim
 	return e
 }
 
-// A metric that is not finite is left out by name. The run counts, and its other metrics are kept.
+// A metric that is not finite is kept as it is, and Metric refuses it. The run counts.
 func TestMetricThatIsNotFinite(t *testing.T) {
 	folder, e := t.TempDir(), with(small(baselines.Deterministic{}), constant("skill", math.NaN()))
-	for range 2 {
-		r := stored(t, folder, e)[0]
-		if r.Diverged || len(r.NotFinite) != 1 || !math.IsNaN(r.NotFinite["skill"]) || r.Metrics["rmse"] == 0 {
-			t.Errorf("diverged %t, not finite %v, metrics %v", r.Diverged, r.NotFinite, r.Metrics)
+	stored(t, folder, e)
+	list := append(stored(t, folder, e), must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()])
+	for _, r := range list {
+		if _, err := r.Metric("skill"); !errors.Is(err, experiment.ErrNotFinite) || r.Diverged || len(r.NotFinite()) != 1 || r.Metrics["rmse"] == 0 {
+			t.Errorf("diverged %t, metrics %v, error %v", r.Diverged, r.Metrics, err)
 		}
-	}
-	if kept := must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()]; len(kept.NotFinite) != 1 || !math.IsNaN(kept.NotFinite["skill"]) {
-		t.Errorf("the store says that not finite are %v", kept.NotFinite)
 	}
 }
 

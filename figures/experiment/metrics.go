@@ -29,9 +29,9 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 	if len(list) == 0 {
 		list = e.Task.Metrics
 	}
-	all, notFinite, err := measure(e, p, list)
-	if err == nil && len(notFinite) > 0 {
-		err = e.problem(fmt.Errorf("metrics %v: %w", notFinite, ErrNotFinite))
+	all, err := measure(e, p, list)
+	if bad := (Result{Metrics: all}).NotFinite(); err == nil && len(bad) > 0 {
+		err = e.problem(fmt.Errorf("metrics %v: %w", bad, ErrNotFinite))
 	}
 	if err != nil {
 		return nil, err
@@ -39,36 +39,29 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 	return all, nil
 }
 
-// measure is Measure by exactly these metrics, with the numbers that are not finite apart.
-func measure(e Experiment, p *Predictions, list []Metric) (all, notFinite map[string]float64, err error) {
+// measure is Measure by exactly these metrics, whose numbers need not be finite.
+func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, error) {
 	if p.Diverged {
-		return nil, nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
+		return nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
 	p.of(e)
-	all = maps.Clone(p.Inspected)
+	all := maps.Clone(p.Inspected)
 	if all == nil {
 		all = map[string]float64{}
 	}
 	for _, metric := range list {
 		found, err := attempt(metric, p)
 		if err != nil {
-			return nil, nil, e.problem(fmt.Errorf("measuring: %w", err))
+			return nil, e.problem(fmt.Errorf("measuring: %w", err))
 		}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			if _, has := all[name]; has {
-				return nil, nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
-			}
-			if v := found[name]; math.IsNaN(v) || math.IsInf(v, 0) {
-				if notFinite == nil {
-					notFinite = map[string]float64{}
-				}
-				notFinite[name] = v
-				continue
+				return nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
 			}
 			all[name] = found[name]
 		}
 	}
-	return all, notFinite, nil
+	return all, nil
 }
 
 // SetMetric makes a Metric of a function that measures one set. It measures every set for which has is true, and gives

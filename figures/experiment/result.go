@@ -27,10 +27,8 @@ type Result struct {
 	// Task, Method and Preset are the names under which the experiment is shown.
 	Task, Method, Preset string
 
-	// Metrics are the numbers of Task.Metrics and Task.After.
+	// Metrics are the numbers of Task.Metrics and Task.After. Some may be infinite or NaN; see Metric.
 	Metrics map[string]float64
-	// NotFinite are the metrics that came out infinite or as NaN. They are not among Metrics.
-	NotFinite map[string]float64
 	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then; see Metric.
 	Diverged bool
 	// Reason says at which step training diverged, or at which row of which set prediction did, and how.
@@ -61,17 +59,30 @@ func (r Result) Of(e Experiment) Result {
 	return r
 }
 
+// NotFinite are the metrics that are infinite or NaN.
+func (r Result) NotFinite() map[string]float64 {
+	all := map[string]float64{}
+	for name, v := range r.Metrics {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			all[name] = v
+		}
+	}
+	return all
+}
+
 // Metric is a number of Metrics. If there is none, it is NaN, and the error says why: it wraps train.ErrDiverged if the run
 // diverged, and ErrNotFinite if the metric is not finite.
 func (r Result) Metric(name string) (float64, error) {
-	if v, has := r.Metrics[name]; has && !r.Diverged {
+	v, has := r.Metrics[name]
+	finite := !math.IsNaN(v) && !math.IsInf(v, 0)
+	if has && finite && !r.Diverged {
 		return v, nil
 	}
 	err := fmt.Errorf("it has %s", strings.Join(slices.Sorted(maps.Keys(r.Metrics)), ", "))
-	if v, has := r.NotFinite[name]; has {
+	switch {
+	case !finite:
 		err = fmt.Errorf("%v: %w", v, ErrNotFinite)
-	}
-	if r.Diverged {
+	case r.Diverged:
 		err = fmt.Errorf("%w: %s", train.ErrDiverged, cmp.Or(r.Reason, "an earlier version did not store why"))
 	}
 	return math.NaN(), fmt.Errorf("experiment: %s on %s, split %d, seed %d has no metric %q: %w", r.Method, r.Task, r.Split, r.Seed, name, err)

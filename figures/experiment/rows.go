@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,17 +67,8 @@ func result(columns, row []string) (r Result, err error) {
 		if row[i] == "" {
 			continue
 		}
-		v, err := strconv.ParseFloat(row[i], 64)
-		switch {
-		case err != nil:
+		if r.Metrics[columns[i]], err = strconv.ParseFloat(row[i], 64); err != nil {
 			return r, err
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			if r.NotFinite == nil {
-				r.NotFinite = map[string]float64{}
-			}
-			r.NotFinite[columns[i]] = v
-		default:
-			r.Metrics[columns[i]] = v
 		}
 	}
 	return r, nil
@@ -93,9 +83,12 @@ func (r Result) row(columns []string, method string) (row, run []string) {
 		diverged = cmp.Or(r.Reason, divergedWithoutReason)
 	}
 	row = []string{r.Group, method, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10), run[0], strconv.FormatFloat(r.WallSeconds, 'g', 6, 64), diverged}
-	values := r.values()
 	for _, name := range columns[len(resultColumns):] {
-		row = append(row, values[name])
+		text := ""
+		if v, has := r.Metrics[name]; has {
+			text = number(v)
+		}
+		row = append(row, text)
 	}
 	return row, run
 }
@@ -112,18 +105,7 @@ func (r *Result) ran(row []string) (err error) {
 
 // columns returns the header of a file that can hold the result.
 func (r Result) columns() []string {
-	return slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.values())))
-}
-
-// values returns the metrics as a row has them, with those that are not finite.
-func (r Result) values() map[string]string {
-	all := map[string]string{}
-	for _, values := range []map[string]float64{r.Metrics, r.NotFinite} {
-		for name, v := range values {
-			all[name] = number(v)
-		}
-	}
-	return all
+	return slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.Metrics)))
 }
 
 // number is the shortest text that is read as the same number.

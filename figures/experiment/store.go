@@ -171,7 +171,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 			if err != nil {
 				return nil, err
 			}
-			for name := range r.values() {
+			for name := range r.Metrics {
 				if !slices.Contains(columns, name) {
 					return nil, nil
 				}

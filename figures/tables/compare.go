@@ -80,7 +80,7 @@ func (g *group) text(metric string) (string, error) {
 	case len(g.measured) == 0:
 		return "diverged", nil
 	case len(values) > 0 && len(values) < len(g.measured):
-		return "", fmt.Errorf("tables: %d of %d results of %s on %s have no metric %q; Store.Measure computes it for all", len(g.measured)-len(values), len(g.measured), g.first.Method, g.first.Task, metric)
+		return "", fmt.Errorf("tables: %d of %d results of %s on %s have no metric %q; Engine.Run computes it of kept predictions", len(g.measured)-len(values), len(g.measured), g.first.Method, g.first.Task, metric)
 	}
 	mean, std := metrics.MeanStd(values)
 	return report.Number{Mean: mean, Std: std, Decimals: 3}.String(), nil

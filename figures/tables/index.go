@@ -94,7 +94,7 @@ const hopeless = 3
 
 // diverged says whether a run counts as diverged; see Index.
 func diverged(r experiment.Result) bool {
-	if r.Diverged || len(r.NotFinite) > 0 {
+	if r.Diverged || len(r.NotFinite()) > 0 {
 		return true
 	}
 	if r.Experiment == nil {

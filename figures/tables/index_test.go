@@ -25,15 +25,14 @@ func TestRunsThatBlewUp(t *testing.T) {
 	unit := data.MeanError(0)
 	for _, c := range []struct {
 		name      string
-		rmse      float64
-		notFinite map[string]float64
+		rmse, own float64
 		diverged  bool
 	}{
-		{"poor", 2.99 * unit, nil, false}, {"blew up", 3.01 * unit, nil, true}, {"a metric is not finite", 0, map[string]float64{"own": math.NaN()}, true},
+		{"poor", 2.99 * unit, 0, false}, {"blew up", 3.01 * unit, 0, true}, {"a metric is not finite", 0, math.NaN(), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := made(t, density(dul.Density{}), 1)[0]
-			r.Metrics["rmse"], r.NotFinite = c.rmse, c.notFinite
+			r.Metrics["rmse"], r.Metrics["own"] = c.rmse, c.own
 			x := tables.Of([]experiment.Result{r})
 			found, _ := x.Find(*r.Experiment)
 			if found.Diverged != c.diverged || len(found.Metrics) == 0 != c.diverged {
