@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/datasets/fetch"
 )
 
-// samples are all parts of the sample, with the SHA-256 of their pixels that the program that makes them prints.
+// samples are all parts of the sample, with the SHA-256 of their pixels.
 func samples(t *testing.T) map[string]*Images {
 	t.Helper()
 	train, test, err1 := CIFAR10Sample()
