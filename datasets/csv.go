@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -398,4 +399,29 @@ func checkColumnName(name string) (advice string, err error) {
 		return "the first line has the columns' names: write one above the data, or call the column x" + name, fmt.Errorf("the column's name is the number %s", name)
 	}
 	return "", nil
+}
+
+// parseFinite reads a decimal number. Go's own parser also takes hexadecimal
+// floats, underscores between digits and the words "inf" and "nan"; in a data
+// file each of these is damage. A whole number that float64 does not hold, such as
+// an identifier of 17 digits, would become equal to others. It is refused too, unless
+// it is how the number of float64 is written in the fewest digits, as 1e23 is.
+func parseFinite(field string) (float64, error) {
+	v, err := strconv.ParseFloat(field, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && notFinite(v):
+		return 0, fmt.Errorf("%w: %q", errNotFinite, field)
+	case err != nil:
+		return 0, err
+	case strings.ContainsAny(field, "xX_"):
+		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
+	}
+	if math.Abs(v) >= 1<<53 {
+		written, _ := new(big.Rat).SetString(field) // what ParseFloat reads, Rat does
+		shortest, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'e', -1, 64))
+		if exact := new(big.Rat).SetFloat64(v); written.IsInt() && written.Cmp(exact) != 0 && written.Cmp(shortest) != 0 {
+			return 0, fmt.Errorf("%w %s, which would be %.0f", errNotHeld, field, v)
+		}
+	}
+	return v, nil
 }

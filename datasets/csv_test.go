@@ -185,6 +185,7 @@ func TestCSVCategories(t *testing.T) {
 	}
 }
 
+// A text is refused with a *FileError that points into it, or is a set that Check takes.
 func FuzzParseCSV(f *testing.F) {
 	for _, seed := range []string{"", "a,y\n1,2", "a;b;y\r\n1;2;3\r\n", "a\ty\n\"1\"\t2\n", "\xef\xbb\xbfa,y\n0x1,1_0", "a,y\n1,1e999", "\"a\nb\",y\n1,2\n3", "a,,y\n,,", "\"", ",", "a,y\n1,\"2", " \na, \"y\"\n\n1,2", "sep=;\na;y", "a,y\r1,2\r", "\xff\xfea\x00"} {
 		f.Add(seed, "", "", false)
@@ -210,6 +211,17 @@ func FuzzParseCSV(f *testing.F) {
 	})
 }
 
+func requireWellPlaced(t *testing.T, err error, text string) {
+	t.Helper()
+	var parse *FileError
+	if !errors.As(err, &parse) {
+		t.Fatalf("error of type %T: %v", err, err)
+	}
+	if lines := strings.Count(text, "\n") + 1; parse.Line < 0 || parse.Line > lines || parse.Column < 0 || parse.Err == nil {
+		t.Fatalf("%v points outside a text of %d lines", err, lines)
+	}
+}
+
 func TestCheckRegression(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -230,16 +242,5 @@ func TestCheckRegression(t *testing.T) {
 				t.Errorf("error %v lacks %q", err, c.want)
 			}
 		})
-	}
-}
-
-func requireWellPlaced(t *testing.T, err error, text string) {
-	t.Helper()
-	var parse *FileError
-	if !errors.As(err, &parse) {
-		t.Fatalf("error of type %T: %v", err, err)
-	}
-	if lines := strings.Count(text, "\n") + 1; parse.Line < 0 || parse.Line > lines || parse.Column < 0 || parse.Err == nil {
-		t.Fatalf("%v points outside a text of %d lines", err, lines)
 	}
 }

@@ -17,7 +17,6 @@ var (
 	errFieldCount = errors.New("wrong number of columns")
 	errNotFinite  = errors.New("not a finite number")
 	errNotHeld    = errors.New("float64 does not hold the whole number")
-	errNotInteger = errors.New("not a whole number")
 )
 
 // FileError says which data file cannot be used, where and why, and what to do.

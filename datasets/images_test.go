@@ -261,6 +261,13 @@ func TestDrawDistribution(t *testing.T) {
 	}
 }
 
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func binomialZ(count, n, p float64) float64 { return (count - n*p) / math.Sqrt(n*p*(1-p)) }
 
 // Seed and epoch must not be interchangeable, nor epoch and example.
@@ -289,11 +296,4 @@ func TestFlipLeavesWindows(t *testing.T) {
 			t.Fatalf("example %d: (%d, %d) and flip %v, with Flip (%d, %d)", i, dy, dx, flip, dy2, dx2)
 		}
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -5,11 +5,8 @@ import (
 	"compress/gzip"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/big"
 	"path"
 	"strconv"
 	"strings"
@@ -35,45 +32,26 @@ func UCI(name string) (*Regression, error) {
 	if set.name == yearName {
 		return Year(context.Background(), nil)
 	}
-	values, columns, err := embeddedTable(set.file)
-	if err != nil {
-		return nil, err
-	}
-	if len(values) != set.n*columns || columns <= set.d {
-		return nil, fmt.Errorf("datasets: embedded file of %q: %d values in %d columns, expected %d rows of more than %d columns",
-			name, len(values), columns, set.n, set.d)
-	}
 	r := set.describe()
-	r.X = make([]float64, 0, set.n*set.d)
-	r.Y = make([]float64, 0, set.n)
-	for i := range set.n {
-		row := values[i*columns : (i+1)*columns]
-		// In all of these files the features are the leading columns and the
-		// target is the next one; naval has a second target after it.
-		r.X = append(r.X, row[:set.d]...)
-		r.Y = append(r.Y, row[set.d])
+	// In all of these files the features are the leading columns and the
+	// target is the next one; naval has a second target after it.
+	err = readEmbedded(set.file, func(row []float64) {
+		r.X, r.Y = append(r.X, row[:set.d]...), append(r.Y, row[set.d])
+	})
+	if err == nil && set.target != "" {
+		r.Y = nil
+		err = readEmbedded(set.target, func(row []float64) { r.Y = append(r.Y, row...) })
 	}
-	if set.target != "" {
-		y, columns, err := embeddedTable(set.target)
-		if err != nil {
-			return nil, err
-		}
-		if columns != 1 || len(y) != set.n {
-			return nil, fmt.Errorf("datasets: embedded target of %q: %d values in %d columns, expected %d in 1",
-				name, len(y), columns, set.n)
-		}
-		r.Y = y
-	}
-	return r, nil
+	return r, err
 }
 
-// embeddedTable parses one of the compiled-in files.
-func embeddedTable(file string) (values []float64, columns int, err error) {
+// readEmbedded reads the rows of one of the compiled-in files.
+func readEmbedded(file string, add func(row []float64)) error {
 	text, err := openEmbedded(file)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	return parseTable(text, file)
+	return readRows(text, strings.Fields, add)
 }
 
 // openEmbedded decompresses one of the compiled-in files, named without ".gz".
@@ -158,22 +136,7 @@ var catalogue = []entry{
 			"beam-draught ratio", "length-beam ratio", "Froude number",
 		},
 	},
-	{
-		name: yearName, n: yearRows, d: yearD, splits: 1,
-		features: yearFeatures(),
-	},
-}
-
-// yearFeatures names the twelve timbre averages and the 78 timbre covariances.
-func yearFeatures() []string {
-	var names []string
-	for i := range 12 {
-		names = append(names, fmt.Sprintf("timbre average %d", i+1))
-	}
-	for i := range yearD - 12 {
-		names = append(names, fmt.Sprintf("timbre covariance %d", i+1))
-	}
-	return names
+	{name: yearName, n: yearRows, d: yearD, splits: 1}, // twelve averages and 78 covariances of the timbre
 }
 
 // UCINames lists the names that [UCI] and [GalSplits] accept, in the order of the
@@ -206,116 +169,42 @@ func lookup(name string) (*entry, error) {
 	return nil, fmt.Errorf("datasets: unknown data set %q; the known ones are %s", name, strings.Join(UCINames(), ", "))
 }
 
-// maxLine is the longest line, in bytes, that a parser accepts; the longest of
-// the known files has about 1500.
-const maxLine = 1 << 20
-
-// parseRows reads a table of finite decimal numbers, one row a line, all rows
-// equally long: as the first one, or with columns above 0 as that says. fields
-// divides a line. Blank lines are passed over (some published files end with one).
-// Each row is handed to add, which must not keep it.
-//
-// file is used in messages only. Faults, an error of add, and a table without rows
-// are reported as a [*FileError].
-func parseRows(r io.Reader, file string, columns int, fields func(line string) []string, add func(row []float64) error) error {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, maxLine)
+// readRows reads a published table, whose checksum is known: a row of numbers a
+// line, which fields divides. Blank lines are passed over. add must not keep a row.
+func readRows(r io.Reader, fields func(line string) []string, add func(row []float64)) error {
+	lines := bufio.NewScanner(r)
 	var row []float64
-	line, rows := 0, 0
-	for ; sc.Scan(); line++ {
-		text := strings.TrimSpace(sc.Text())
-		if text == "" {
-			continue
-		}
+	for lines.Scan() {
 		row = row[:0]
-		split := fields(text)
-		if columns == 0 {
-			columns = len(split)
-		}
-		if len(split) != columns {
-			return &FileError{File: file, Line: line + 1, Err: fmt.Errorf("%w: %d, expected %d", errFieldCount, len(split), columns)}
-		}
-		for j, field := range split {
-			v, err := parseFinite(strings.TrimSpace(field))
+		for _, field := range fields(lines.Text()) {
+			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 			if err != nil {
-				return &FileError{File: file, Line: line + 1, Column: j + 1, Err: err}
+				return fmt.Errorf("datasets: a published table: %w", err)
 			}
 			row = append(row, v)
 		}
-		if err := add(row); err != nil {
-			return &FileError{File: file, Line: line + 1, Err: err}
-		}
-		rows++
-	}
-	if err := sc.Err(); err != nil {
-		return &FileError{File: file, Line: line + 1, Err: err}
-	}
-	if rows == 0 {
-		return &FileError{File: file, Err: errEmpty}
-	}
-	return nil
-}
-
-// parseFinite reads a decimal number. Go's own parser also takes hexadecimal
-// floats, underscores between digits and the words "inf" and "nan"; in a data
-// file each of these is damage. A whole number that float64 does not hold, such as
-// an identifier of 17 digits, would become equal to others. It is refused too, unless
-// it is how the number of float64 is written in the fewest digits, as 1e23 is.
-func parseFinite(field string) (float64, error) {
-	v, err := strconv.ParseFloat(field, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange), err == nil && notFinite(v):
-		return 0, fmt.Errorf("%w: %q", errNotFinite, field)
-	case err != nil:
-		return 0, err
-	case strings.ContainsAny(field, "xX_"):
-		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
-	}
-	if math.Abs(v) >= 1<<53 {
-		written, _ := new(big.Rat).SetString(field) // what ParseFloat reads, Rat does
-		shortest, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'e', -1, 64))
-		if exact := new(big.Rat).SetFloat64(v); written.IsInt() && written.Cmp(exact) != 0 && written.Cmp(shortest) != 0 {
-			return 0, fmt.Errorf("%w %s, which would be %.0f", errNotHeld, field, v)
+		if len(row) > 0 {
+			add(row)
 		}
 	}
-	return v, nil
-}
-
-// parseTable reads a table with blanks or tabs between its numbers, and returns the
-// values row-major and the number of columns.
-func parseTable(r io.Reader, file string) (values []float64, columns int, err error) {
-	err = parseRows(r, file, 0, strings.Fields, func(row []float64) error {
-		values, columns = append(values, row...), len(row)
-		return nil
-	})
-	return values, columns, err
+	return lines.Err()
 }
 
 // parseYear reads examples in the official form of YearPredictionMSD.txt: one a
-// line, 91 comma-separated numbers, the first the year (the target, a whole
-// number), the others the 90 timbre features.
+// line, 91 comma-separated numbers, the first the year, which is the target, the
+// others the 90 timbre features.
 //
 // Room is made for so many rows, as growing slices of this size would take twice the
 // memory for a while.
-func parseYear(r io.Reader, file string, rows int) (*Regression, error) {
+func parseYear(r io.Reader, rows int) (*Regression, error) {
 	set, err := lookup(yearName)
 	if err != nil {
 		return nil, err
 	}
 	out := set.describe()
-	out.X = make([]float64, 0, rows*yearD)
-	out.Y = make([]float64, 0, rows)
+	out.X, out.Y = make([]float64, 0, rows*yearD), make([]float64, 0, rows)
 	commas := func(line string) []string { return strings.Split(line, ",") }
-	err = parseRows(r, file, yearD+1, commas, func(row []float64) error {
-		if year := row[0]; year != math.Trunc(year) {
-			return fmt.Errorf("%w: year %v", errNotInteger, year)
-		}
-		out.Y, out.X = append(out.Y, row[0]), append(out.X, row[1:]...)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	err = readRows(r, commas, func(row []float64) { out.Y, out.X = append(out.Y, row[0]), append(out.X, row[1:]...) })
 	out.N = len(out.Y)
-	return out, nil
+	return out, err
 }

@@ -45,7 +45,7 @@ func Year(ctx context.Context, f *fetch.Fetcher) (*Regression, error) {
 			return nil, err
 		}
 		file, err := os.Open(text)
-		return readYear(file, err, text)
+		return readYear(file, err)
 	}
 	path, err := f.Get(ctx, yearArchive)
 	if err != nil {
@@ -56,16 +56,16 @@ func Year(ctx context.Context, f *fetch.Fetcher) (*Regression, error) {
 		return nil, fmt.Errorf("datasets: opening the archive %s: %w", path, err)
 	}
 	file, err := archive.Open(yearText.Name)
-	r, err := readYear(file, err, path+": "+yearText.Name)
+	r, err := readYear(file, err)
 	return r, errors.Join(err, archive.Close())
 }
 
 // readYear reads the table from an open file, unless it could not be opened.
-func readYear(file io.ReadCloser, err error, name string) (*Regression, error) {
+func readYear(file io.ReadCloser, err error) (*Regression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: opening the year set: %w", err)
 	}
-	r, err := parseYear(file, name, yearRows)
+	r, err := parseYear(file, yearRows)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
