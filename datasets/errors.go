@@ -5,12 +5,9 @@ import (
 	"fmt"
 )
 
-// Causes wrapped by [FileError], beside those of the readers.
+// Causes wrapped by [FileError].
 var (
-	// ErrChecksum is the cause where a file of CIFAR is not the published one.
-	ErrChecksum = errors.New("not the published MD5")
-
-	errFileSize   = errors.New("not the published size")
+	errChecksum   = errors.New("not the published MD5")
 	errLacking    = errors.New("files are missing")
 	errShape      = errors.New("not the expected images")
 	errEmpty      = errors.New("no data")

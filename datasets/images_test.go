@@ -164,8 +164,8 @@ func TestChannelStatsOfCIFAR(t *testing.T) {
 		load   loadCIFAR
 		want   ChannelStats
 	}{
-		{"cifar-10-batches-bin", CIFAR10, ChannelStats{[3]float64{0.491400, 0.482158, 0.446531}, [3]float64{0.247032, 0.243485, 0.261588}}},
-		{"cifar-100-binary", CIFAR100, ChannelStats{[3]float64{0.507076, 0.486549, 0.440918}, [3]float64{0.267334, 0.256438, 0.276150}}},
+		{"cifar-10-batches-py", CIFAR10, ChannelStats{[3]float64{0.491400, 0.482158, 0.446531}, [3]float64{0.247032, 0.243485, 0.261588}}},
+		{"cifar-100-python", CIFAR100, ChannelStats{[3]float64{0.507076, 0.486549, 0.440918}, [3]float64{0.267334, 0.256438, 0.276150}}},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
 			train, _ := must.Get2(c.load(context.Background(), realFiles(t, c.folder)))(t)
@@ -181,7 +181,7 @@ func TestChannelStatsOfCIFAR(t *testing.T) {
 
 // Where the released values come from, to the four digits they have.
 func TestReleasedChannelStats(t *testing.T) {
-	train, _ := must.Get2(CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-bin")))(t)
+	train, _ := must.Get2(CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-py")))(t)
 	const n = ImageSide * ImageSide
 	released, whole := ReleasedChannelStats(), FitChannelStats(train, nil)
 	for c := range ImageChannels {

@@ -133,7 +133,7 @@ func TestOrSample(t *testing.T) {
 	if svhn, err := SVHNOrSample(t.Context(), &fetch.Fetcher{Cache: file}); err != nil || svhn.N != 500 {
 		t.Errorf("SVHN without a cache: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(cache, cifar10.versions[0].archive.Name), []byte("<html>"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cache, cifar10.archive.Name), []byte("<html>"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := CIFAR10OrSample(refusing()); !errors.Is(err, fetch.ErrDamaged) {
