@@ -11,8 +11,7 @@
 // A cell is a program of its own: [Keep] and [Kept] hand values
 // on to later cells, and past a restart of the kernel.
 //
-// [Explore] redraws a picture while sliders are moved, and shows a few positions of
-// them where nobody can move anything, as in exported pages.
+// [Explore] shows a picture that follows sliders, in exported pages and slides, too.
 //
 // Outside a notebook the same code runs as an ordinary program: text goes to
 // standard output, progress to standard error, and pictures are only named.

@@ -1,209 +1,116 @@
 package notebook
 
 import (
-	_ "embed"
+	"errors"
 	"fmt"
-	"html"
 	"html/template"
-	"os"
-	"os/signal"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 
-	"github.com/janpfeifer/gonb/gonbui"
-	"github.com/janpfeifer/gonb/gonbui/comms"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// Explore shows a drawing, an SVG document, that follows sliders: draw gets where they are, in their order, and is
-// called for every move. It should take well under a second, so that what takes longer is computed before. The
-// description says what the drawing shows, for those who cannot see it.
-//
-// The sliders can be moved as long as the cell runs, which ends when another cell waits to run, the kernel is
-// interrupted, or half a minute after the page was closed. Then, and where the cell's program ended otherwise, they
-// say so. Call Explore last in a cell, and [Keep] for it what took long, so that the cell can be run again at once.
-//
-// Where nothing can be moved, because nobody sees the notebook run or the front end cannot talk to the program,
-// there are drawings of a few positions instead: a row for each slider, in which it moves and the others are at
-// their start. Errors of draw, and sliders without a range, stop the cell.
-func Explore(description string, draw func(at []float64) ([]byte, error), controls ...Slider) {
-	all := sliders(controls)
-	if err := all.check(); err != nil {
-		panic(fmt.Errorf("notebook.Explore: %q: %w", description, err))
+// A Slider is a number that a reader of a notebook moves, with the mouse or the arrow keys, through its positions.
+type Slider struct {
+	Name      string // for example "γ"
+	Positions []float64
+	Start     int // the number of the position where it is at first
+}
+
+// text is a position in words, without the digits lost in adding up steps such as 0.1.
+func (s Slider) text(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// Positions are all positions that [Explore] draws: those of each slider, with the others at their start. A slider without
+// a name or a start stops the cell.
+func Positions(controls ...Slider) [][]float64 {
+	if len(controls) == 0 {
+		panic(errors.New("notebook.Explore: there is no slider"))
 	}
-	e := explorer{description, all, func(at []float64) string {
-		drawing, err := draw(at)
-		if err != nil {
-			panic(fmt.Errorf("notebook.Explore: %q at %s: %w", description, all.text(at), err))
+	var start []float64
+	for _, s := range controls {
+		if strings.TrimSpace(s.Name) == "" || s.Start < 0 || s.Start >= len(s.Positions) {
+			panic(fmt.Errorf("notebook.Explore: slider %q starts at number %d of %d positions; it needs a name and a start", s.Name, s.Start, len(s.Positions)))
 		}
-		return source("image/svg+xml", svgElement("notebook.Explore", drawing))
-	}}
-	switch {
-	case !In():
-		for _, row := range all.rows() {
-			for _, at := range row {
-				e.draw(at)
-				say("[picture: " + e.words(at) + "]")
-			}
+		start = append(start, s.Positions[s.Start])
+	}
+	var all [][]float64
+	for i, s := range controls {
+		for _, v := range s.Positions {
+			at := slices.Clone(start)
+			at[i] = v
+			all = append(all, at)
 		}
-	case os.Getenv(protocol.GONB_JUPYTER_KERNEL_ID_ENV) == "": // run without a browser
-		send(protocol.MIMETextHTML, e.few(), "")
-	default:
-		e.live(patience)
 	}
+	return all
 }
 
-// explorer is a drawing with its sliders.
-type explorer struct {
-	description string
-	sliders     sliders
-	draw        func(at []float64) string // the source of an image element
+// page has a picture for each position and shows that of the last slider that was moved. It needs no kernel, and no script
+// beside its handlers. JupyterLab would take the keys of a slider for its own.
+var page = template.Must(template.New("explore").Parse(`<div onkeydown="event.stopPropagation()" oninput="
+let picture = Number(event.target.value);
+for (const slider of this.querySelectorAll('input')) {
+  if (slider === event.target) break;
+  picture += Number(slider.max) + 1;
 }
-
-// words describe the drawing at a position.
-func (e explorer) words(at []float64) string { return e.description + "; " + e.sliders.text(at) }
-
-// few is the HTML with a few fixed positions.
-func (e explorer) few() string {
-	var b strings.Builder
-	b.WriteString(`<div><small>` + html.EscapeString(e.invitation()) + `</small>`)
-	for _, row := range e.sliders.rows() {
-		b.WriteString(`<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:6px">`)
-		for _, at := range row {
-			fmt.Fprintf(&b, `<div style="text-align:center"><small>%s</small><br><img style="width:100%%;background:white" alt="%s" src="%s"></div>`,
-				html.EscapeString(e.sliders.text(at)), html.EscapeString(e.words(at)), e.draw(at))
-		}
-		b.WriteString(`</div>`)
-	}
-	return b.String() + `</div>`
+for (const slider of this.querySelectorAll('input')) {
+  if (slider !== event.target) slider.value = slider.defaultValue;
+  slider.nextElementSibling.textContent = slider.dataset.texts.split(' ')[slider.value];
+  slider.setAttribute('aria-valuetext', slider.nextElementSibling.textContent);
 }
-
-// invitation says which sliders there are where the cell runs.
-func (e explorer) invitation() string {
-	var names []string
-	for _, s := range e.sliders {
-		names = append(names, fmt.Sprintf("%s (%s to %s)", s.Name, s.text(s.Min), s.text(s.Max)))
-	}
-	return "A few positions. Run this cell by itself, in JupyterLab, to move " + strings.Join(names, ", ") + "."
-}
-
-// ended is what sliders say that can no longer be moved.
-const ended = "This cell has ended: run it again to move its sliders."
-
-// page is an explorer in the notebook. Its sliders are those of a cell that has ended until the script hears from the
-// program, so that they say so too where a saved notebook is opened.
-var page = template.Must(template.New("explore").Parse(`<div id="{{.ID}}">
+this.querySelectorAll('img').forEach((image, i) => (image.style.display = i === picture ? '' : 'none'));">
 <div style="display:grid;grid-template-columns:max-content minmax(8em,24em) max-content;gap:4px 12px;align-items:center;margin-bottom:4px">
-{{- range .Inputs}}
-<label for="{{.ID}}">{{.Name}}</label><input id="{{.ID}}" type="range" min="{{.Min}}" max="{{.Max}}" step="{{.Step}}" value="{{.Value}}" aria-valuetext="{{.Text}}" data-labels="{{.Labels}}" disabled><output for="{{.ID}}">{{.Text}}</output>
+{{- range .Sliders}}
+<span>{{.Name}}</span><input type="range" aria-label="{{.Name}}" min="0" max="{{.Last}}" value="{{.Start}}" aria-valuetext="{{.Text}}" data-texts="{{.Texts}}"><output>{{.Text}}</output>
 {{- end}}
 </div>
-<small role="status">{{.Ended}}</small><br>
-<img style="width:100%;max-height:75vh;object-fit:contain;background:white" alt="{{.Description}}" src="{{.Picture}}">
-</div>
-{{- if .Script}}
-<script>({{.Script}})({{.ID}}, {{.Ended}})</script>
-{{- end}}`))
+{{- if .Several}}<small>Each slider moves by itself: the others go back to their start.</small>{{end}}
+{{- range .Pictures}}
+<img style="width:100%;max-height:75vh;object-fit:contain;background:white{{if .Hidden}};display:none{{end}}" alt="{{.Words}}" src="{{.Source}}">
+{{- end}}
+</div>`))
 
-//go:embed explore.js
-var script string
-
-// html is the explorer as a page shows it at one position, with or without the program that lets it be moved.
-func (e explorer) html(id string, at []float64, alive bool) string {
-	type input struct {
-		Slider
-		ID, Text, Labels string
-		Value            float64
+// Explore shows a drawing, an SVG document, that follows sliders. draw gets where they are, in their order. It is called for
+// all of [Positions] before anything is shown, so that the sliders move in saved notebooks, pages and slides, too. The
+// description says what the drawing shows, for those who cannot see it. Errors of draw stop the cell.
+func Explore(description string, draw func(at []float64) ([]byte, error), controls ...Slider) {
+	type slider struct {
+		Name, Text, Texts string
+		Start, Last       int
 	}
-	var inputs []input
-	for i, s := range e.sliders {
-		inputs = append(inputs, input{s, fmt.Sprintf("%s-%d", id, i), s.text(at[i]), strings.Join(s.labels, "\n"), at[i]})
+	type picture struct {
+		Words  string
+		Source template.URL
+		Hidden bool
 	}
-	values := map[string]any{"ID": id, "Inputs": inputs, "Ended": ended, "Description": e.words(at), "Picture": template.URL(e.draw(at))}
-	if alive {
-		values["Script"] = template.JS(script)
+	all := Positions(controls...)
+	var sliders []slider
+	var pictures []picture
+	for _, s := range controls {
+		var texts []string
+		for k := range s.Positions {
+			at := all[len(pictures)]
+			drawing, err := draw(at)
+			if err != nil {
+				panic(fmt.Errorf("notebook.Explore: %q at %g: %w", description, at, err))
+			}
+			words := description
+			for i, other := range controls {
+				words += fmt.Sprintf("; %s %s", other.Name, other.text(at[i]))
+			}
+			texts = append(texts, s.text(s.Positions[k]))
+			source := source("image/svg+xml", svgElement("notebook.Explore", drawing))
+			pictures = append(pictures, picture{words, template.URL(source), len(sliders) > 0 || k != s.Start})
+		}
+		sliders = append(sliders, slider{s.Name, texts[s.Start], strings.Join(texts, " "), s.Start, len(texts) - 1})
+	}
+	if !In() {
+		for _, p := range pictures {
+			say("[picture: " + p.Words + "]")
+		}
+		return
 	}
 	var b strings.Builder
-	Check(page.Execute(&b, values))
-	return b.String()
-}
-
-// waits are how long the program waits for a word of its page.
-type waits struct {
-	connect time.Duration // until it asks the notebook again to connect the page
-	next    time.Duration // until it takes the page for gone
-	hidden  time.Duration // the same for a page in the background
-}
-
-// A page says something twice a second, in the background once a minute. GoNB tries once, for half a second, to connect
-// a page, which is too short on a busy machine, and does not notice when a connection is lost. Asking for one that is
-// there changes nothing.
-var patience = waits{connect: 4 * time.Second, next: 30 * time.Second, hidden: 3 * time.Minute}
-
-// live shows the sliders and redraws the picture until there is a reason to end.
-func (e explorer) live(patience waits) {
-	id := "explore-" + gonbui.UniqueId()
-	at, last := e.sliders.start(), 0
-	heard := make(chan string)
-	over := make(chan struct{})
-	comms.Subscribe(id+"/moves", func(_, text string) {
-		select {
-		case heard <- text:
-		case <-over:
-		}
-	})
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt)
-	defer signal.Stop(interrupted)
-	send(protocol.MIMETextHTML, e.html(id, at, true), id)
-	answer := func(text string) {
-		stopIfBroken()
-		comms.Send(id+"/drawn", text)
-	}
-	reconnect, end := time.NewTicker(patience.connect), time.NewTimer(patience.next)
-	defer reconnect.Stop()
-	defer end.Stop()
-	silent, present := true, false
-	for done := false; !done; {
-		select {
-		case text := <-heard:
-			silent, present = false, true
-			end.Reset(patience.next)
-			switch text {
-			case "end":
-				done = true
-				continue
-			case "hidden":
-				end.Reset(patience.hidden)
-				answer(fmt.Sprint(last))
-				continue
-			}
-			m := Must(e.sliders.parseMove(text))
-			if m.number <= last { // it asks whether somebody is here
-				answer(fmt.Sprint(last))
-				continue
-			}
-			at, last = m.at, m.number
-			answer(fmt.Sprintf("%d %s", last, e.draw(at)))
-		case <-interrupted:
-			done = true
-		case <-reconnect.C:
-			if silent {
-				comms.Start()
-			}
-			silent = true
-		case <-end.C:
-			done = true
-		}
-	}
-	close(over)
-	if present {
-		answer("end")
-	}
-	// What stays in the notebook: the last position, or some where nobody has moved anything.
-	if last > 0 {
-		send(protocol.MIMETextHTML, e.html(id, at, false), id)
-	} else {
-		send(protocol.MIMETextHTML, e.few(), id)
-	}
+	Check(page.Execute(&b, map[string]any{"Sliders": sliders, "Pictures": pictures, "Several": len(sliders) > 1}))
+	send(protocol.MIMETextHTML, b.String(), "")
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -21,8 +20,6 @@ type kernel struct {
 	mu           sync.Mutex
 	messages     []string
 	acknowledged int
-	out          *gob.Encoder            // to the cell
-	said         chan protocol.CommValue // by the cell to its page
 }
 
 // startKernel makes this process look like a notebook cell. The connection is
@@ -41,7 +38,7 @@ func startKernel(t *testing.T) *kernel {
 	t.Setenv(protocol.GONB_PIPE_BACK_ENV, toCell)
 	gonbui.IsNotebook = true
 	t.Cleanup(func() { gonbui.IsNotebook = false })
-	k := &kernel{said: make(chan protocol.CommValue, 100)}
+	k := &kernel{}
 	go k.serve(t, toKernel, toCell)
 	return k
 }
@@ -58,57 +55,28 @@ func (k *kernel) serve(t *testing.T, toKernel, toCell string) {
 		t.Errorf("kernel: %v", err)
 		return
 	}
-	decoder := gob.NewDecoder(in)
-	k.mu.Lock()
-	k.out = gob.NewEncoder(out)
-	k.mu.Unlock()
+	decoder, encoder := gob.NewDecoder(in), gob.NewEncoder(out)
 	for {
 		var data protocol.DisplayData
 		if decoder.Decode(&data) != nil {
 			return // the test is over
 		}
 		for media, content := range data.Data {
-			switch value := content.(type) {
-			case protocol.CommSubscription:
-			case protocol.CommValue:
-				if value.Address != protocol.GonbuiSyncAddress {
-					k.said <- value
-					continue
-				}
-				k.mu.Lock()
+			value, sync := content.(protocol.CommValue)
+			k.mu.Lock()
+			if sync {
 				k.acknowledged++
-				k.mu.Unlock()
-				k.send(t, protocol.GonbuiSyncAckAddress, value.Value)
-			default:
-				k.mu.Lock()
+			} else {
 				k.messages = append(k.messages, fmt.Sprintf("%s %s", media, content))
-				k.mu.Unlock()
+			}
+			k.mu.Unlock()
+			if !sync {
+				continue
+			}
+			if err := encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: value.Value}); err != nil {
+				t.Errorf("kernel: %v", err)
 			}
 		}
-	}
-}
-
-// send sends the cell a value.
-func (k *kernel) send(t *testing.T, address string, value any) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.out.Encode(&protocol.CommValue{Address: address, Value: value}); err != nil {
-		t.Errorf("kernel: %v", err)
-	}
-}
-
-// ask is what the cell answers when the page of an explorer says something.
-func (k *kernel) ask(t *testing.T, page, text string) any {
-	k.send(t, page+"/moves", text)
-	select {
-	case answer := <-k.said:
-		if answer.Address != page+"/drawn" {
-			t.Errorf("%q is said at %s", answer.Value, answer.Address)
-		}
-		return answer.Value
-	case <-time.After(time.Minute):
-		t.Fatalf("no answer to %q", text)
-		return nil
 	}
 }
 

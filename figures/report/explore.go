@@ -9,16 +9,11 @@ import (
 )
 
 // Explore is [notebook.Explore] with figures: draw makes the one for where the sliders are. The description says what
-// they show. The axes of each panel stand still while the sliders move: they hold what the panel shows at all the
-// positions of [notebook.Positions], and grow where another one needs more.
+// they show. The axes of each panel stand still while the sliders move: they hold what the panel shows at all positions.
 func Explore(description string, draw func(at []float64) (Figure, error), sliders ...notebook.Slider) {
 	still := axes{}
+	notebook.Check(still.hold(draw, notebook.Positions(sliders...)))
 	notebook.Explore(description, func(at []float64) ([]byte, error) {
-		if len(still) == 0 {
-			if err := still.hold(draw, notebook.Positions(sliders...)); err != nil {
-				return nil, err
-			}
-		}
 		f, err := draw(at)
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"densityuncertainty/environment/notebook"
 )
 
-// The axes of every position are those of all that stand for them, and grow where one needs more.
+// The axes of every position are those of all.
 func TestAxesStandStill(t *testing.T) {
 	draw := func(at []float64) (Figure, error) {
 		if at[0] < 0 {
@@ -23,8 +23,8 @@ func TestAxesStandStill(t *testing.T) {
 		return Figure{Panels: [][]*plot.Plot{{p, nil, q}}}, nil
 	}
 	var still axes
-	must.Do(t, still.hold(draw, notebook.Positions(notebook.Slider{Name: "height", Min: 1, Max: 9, Step: 1, Start: 2})))
-	for _, c := range []struct{ at, want float64 }{{1, 9}, {5, 9}, {12, 12}, {1, 12}} {
+	must.Do(t, still.hold(draw, notebook.Positions(notebook.Slider{Name: "height", Positions: []float64{2, 1, 9}})))
+	for _, c := range []struct{ at, want float64 }{{1, 9}, {5, 9}} {
 		f := must.Get(draw([]float64{c.at}))(t)
 		still.apply(f)
 		p, q := f.Panels[0][0], f.Panels[0][2]

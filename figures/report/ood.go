@@ -57,8 +57,7 @@ func OODHistograms(name string, separations []Separation) (Figure, error) {
 
 // OODThreshold is OODHistograms with a threshold in each panel, beyond which examples count as strange: the one
 // that a fraction of the test set is beyond, the false positives. Instead of the areas the legends have the
-// rate of false positives (FPR), and of true ones (TPR) among each set out of distribution. The panels are one below the
-// other, so that they can be read where notebook.Explore shows several pictures in a row.
+// rate of false positives (FPR), and of true ones (TPR) among each set out of distribution.
 func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {
 	if !(falsePositives >= 0 && falsePositives <= 1) {
 		return Figure{}, fmt.Errorf("report: %s: %g is no rate of false positives, want 0 to 1", name, falsePositives)

@@ -3,7 +3,7 @@ package toy
 import (
 	"fmt"
 	"image/color"
-	"strconv"
+	"slices"
 
 	"gonum.org/v1/plot"
 
@@ -49,25 +49,25 @@ func LookInside(list []experiment.Result) ([]Inside, error) {
 	return all, nil
 }
 
-// StepsSlider goes through networks that were trained for several numbers of steps. Its position is the number of the
-// network that InsideFigure shows.
+// StepsSlider goes through networks that were trained for several numbers of steps.
 func StepsSlider(runs []Inside) notebook.Slider {
-	var steps []string
+	s := notebook.Slider{Name: "gradient steps"}
 	for _, run := range runs {
-		steps = append(steps, strconv.Itoa(run.Steps))
+		s.Positions = append(s.Positions, float64(run.Steps))
 	}
-	return notebook.Choice("gradient steps", 0, steps...)
+	return s
 }
 
-// InsideFigure draws one of several networks, runs[shown], before the others in pale. It shows the energies of the inputs
+// InsideFigure draws one of several networks, the one that was trained for so many steps, before the others in pale. It shows the energies of the inputs
 // of its layers along the grid, and the standard deviation of what comes out. All networks must have the same number of
 // layers. The axes are the same whichever is shown.
-func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
+func InsideFigure(runs []Inside, steps int) (report.Figure, error) {
 	fail := func(err error) (report.Figure, error) {
 		return report.Figure{}, fmt.Errorf("toy: inside networks: %w", err)
 	}
-	if shown < 0 || shown >= len(runs) {
-		return fail(fmt.Errorf("number %d is to be shown, and there are %d", shown, len(runs)))
+	shown := slices.IndexFunc(runs, func(r Inside) bool { return r.Steps == steps })
+	if shown < 0 {
+		return fail(fmt.Errorf("none of %d was trained for %d steps", len(runs), steps))
 	}
 	layers := len(runs[shown].Energies)
 	panels := make([]*plot.Plot, layers+1)
@@ -111,7 +111,6 @@ func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
 		return fail(err)
 	}
 	return report.Figure{
-		// One below the other, so that they can be read where notebook.Explore shows several pictures in a row.
 		Name: "inside", Panels: report.InRows(panels, 1, report.ShareAxes), Width: 280, Height: 400,
 		Caption: prose.Caption("inside", runs[shown].Steps),
 	}, nil

@@ -40,7 +40,7 @@ func TestInsideFigure(t *testing.T) {
 	runs := []Inside{run(100, 1), run(200, 9)}
 	var pictures []string
 	for i, r := range runs {
-		f := must.Get(InsideFigure(runs, i))(t)
+		f := must.Get(InsideFigure(runs, r.Steps))(t)
 		if want := fmt.Sprintf("after %d gradient steps", r.Steps); !strings.Contains(f.Caption, want) || len(f.Panels) != 3 {
 			t.Errorf("%d panels, %q, want 3 and %q", len(f.Panels), f.Caption, want)
 		}
@@ -57,17 +57,16 @@ func TestInsideFigure(t *testing.T) {
 	}
 	for _, wrong := range []struct {
 		runs  []Inside
-		shown int
+		steps int
 		want  string
 	}{
-		{nil, 0, "number 0 is to be shown, and there are 0"},
-		{runs, 2, "number 2"},
-		{runs, -1, "number -1"},
-		{[]Inside{runs[0], {Steps: 7}}, 0, "after 7 steps there are energies of 0 layers, after 100 of 2"},
+		{nil, 0, "none of 0 was trained for 0 steps"},
+		{runs, 300, "none of 2"},
+		{[]Inside{runs[0], {Steps: 7}}, 100, "after 7 steps there are energies of 0 layers, after 100 of 2"},
 		{[]Inside{{X: []float64{0}, Std: nil}}, 0, "inside networks"},
 	} {
-		if _, err := InsideFigure(wrong.runs, wrong.shown); err == nil || !strings.Contains(err.Error(), wrong.want) {
-			t.Errorf("number %d of %d: %v, want %q", wrong.shown, len(wrong.runs), err, wrong.want)
+		if _, err := InsideFigure(wrong.runs, wrong.steps); err == nil || !strings.Contains(err.Error(), wrong.want) {
+			t.Errorf("%d steps of %d networks: %v, want %q", wrong.steps, len(wrong.runs), err, wrong.want)
 		}
 	}
 }
