@@ -29,7 +29,7 @@ func Tables() []tables.Named {
 	}
 	all = append(all,
 		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Make: DetectionTable},
-		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images", Make: processorsGrid},
+		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Make: processorsGrid},
 		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable})
 	for _, c := range comparisons {
 		for _, p := range c.parts() {
@@ -43,7 +43,7 @@ func Tables() []tables.Named {
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: tables.AnySeed(OnProcessor.DifferencesFigure)},
-		{Name: "cifar-processor-ood", Doc: "which score tells other images, by the area under the ROC curve, after 10 epochs", Make: tables.AnySeed(OnProcessor.DetectionFigure)},
+		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: tables.AnySeed(OnProcessor.DetectionFigure)},
 	}
 }
 
@@ -58,7 +58,7 @@ func (c Comparison) parts() []part {
 	after := fmt.Sprintf(" after %d epochs", c.epochs)
 	all := []part{
 		{"", "methods with ResNet-14" + after + ", compared with each other", c.Table},
-		{"-differences", "what they say of each test image" + after + ", compared with density uncertainty", c.Differences},
+		{"-differences", "every method against density uncertainty, image by image" + after, c.Differences},
 		{"-temperature", "the same" + after + ", with a temperature for every method", c.Temperatures},
 		{"-ood", "out-of-distribution detection" + after + " by every score: area under the ROC curve", c.Detection},
 		{"-ood-auprc", "the same by the area under the precision-recall curve", c.Precision},

@@ -113,14 +113,14 @@ func (c command) compare(index *tables.Index, found []experiment.Result, roundin
 			fmt.Fprintf(&text, "%v, stored and now: %s (stored by %s on %s)\n", *now.Experiment, difference, before.Version, before.Device)
 		}
 	}
-	fmt.Fprintf(&text, "of %s %d are as they are stored, and %d more but for rounding (relative differences of at most %.0e)\n",
+	fmt.Fprintf(&text, "of %s %d equal the stored ones, and %d more up to rounding (relative differences of at most %.0e)\n",
 		results.Counted(len(found), "result", "results"), same, rounded, rounding)
 	for _, name := range slices.Sorted(maps.Keys(new)) {
 		fmt.Fprintf(&text, "%s were stored without the metric %s\n", results.Counted(new[name], "result", "results"), name)
 	}
 	err := c.say(text.String())
 	if others := len(found) - same - rounded; others > 0 {
-		err = errors.Join(err, fmt.Errorf("%d of %d results are not as they are stored; another version, backend or processor can be the reason", others, len(found)))
+		err = errors.Join(err, fmt.Errorf("%d of %d results differ from the stored ones; another version, backend or processor can be the reason", others, len(found)))
 	}
 	return err
 }

@@ -96,12 +96,11 @@ type commands struct {
 // details are what the help of a command says beside its line in the list of commands.
 var details = map[string]string{
 	"list": "Shows how many experiments of each set are done and missing, and how long those that are done took. Sets that share experiments both count them.",
-	"run": "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
-		"Several of these commands on one store share the work. Its exit status is 3 if nothing failed and some experiments diverged.",
-	"again": "Of experiments that differ in split and seed alone it runs the first that is stored. Its exit status is 1 if a result is not as it is stored.",
-	"table": "What was not run is listed below the table. The last line says by what version and of which runs the table was made; " +
-		"csv has the cells alone, without that line, caption and notes.",
-	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
+	"run": "You can stop it with Ctrl-C; the same command resumes it: finished experiments are stored, and training resumes from its last checkpoint. " +
+		"Several of these commands on one store share the work. The exit status is 3 if nothing failed and some experiments diverged.",
+	"again":  "Of experiments that differ only in split and seed it runs the first stored one. The exit status is 1 if a result differs from the stored one.",
+	"table":  "What was not run is listed below the table, and the last line names the version and the runs behind it; csv has the cells alone.",
+	"figure": "Prints the figure's caption, and the version and the runs behind it, which an SVG file also holds. \"all\" writes the figures that have runs, and ends with an error that names the others.",
 }
 
 // A usageError is a command line that makes no sense.
@@ -130,9 +129,9 @@ func (c command) main(ctx context.Context, args []string) int {
 	case stoppedBy{syscall.SIGHUP}:
 		status = exitHangup
 	}
-	next := "The finished experiments are stored. To go on, run"
+	next := "The finished experiments are stored. To resume, run"
 	if args[0] == "again" {
-		next = "Nothing is stored. To begin anew, run"
+		next = "Nothing is stored. To start again, run"
 	}
 	return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again.\n", err, next), status)
 }
@@ -260,7 +259,7 @@ func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
 
 // storesFlag names the stores of a command that only reads.
 type storesFlag struct {
-	Stores []path `name:"store" sep:"none" placeholder:"FOLDER" help:"A store of results; repeat it to read several, the first counts (default: figures/runs of the checkout)."`
+	Stores []path `name:"store" sep:"none" placeholder:"FOLDER" help:"A store of results; repeat it to read several, of which the first with a result counts (default: figures/runs of the checkout)."`
 }
 
 // read returns the results of the stores. The default store may be missing; one that is named must be there.

@@ -123,7 +123,7 @@ func TestRunAgain(t *testing.T) {
 
 	ends(t, exitDiverged, "", "training diverged: 2 of 2 experiments\n  2: step ", "run", "few", "--methods", "mcdropout", "--datasets", "yacht", "--set", "Recipe.Schedule.Start=1e30", "--store", t.TempDir())
 	ends(t, exitOK, "of 4 results ", "", at("again few")...)
-	ends(t, exitOK, "of 8 results 8 are as they are stored", "", at("again few --measure")...)
+	ends(t, exitOK, "of 8 results 8 equal the stored ones", "", at("again few --measure")...)
 	if n := lines(t, store); n != 8 {
 		t.Errorf("comparing stored %d results", n-8)
 	}
@@ -138,9 +138,9 @@ func TestRunAgain(t *testing.T) {
 	must.Get(experiment.Engine{Store: other}.Run(t.Context(), wrong))(t)
 	for _, c := range []struct{ line, want string }{
 		{"again few --measure", "Density Uncertainty on yacht, split 0, seed 0 (uci.Paper), stored and now: rmse "},
-		{"again few", "of 1 result 0 are as they are stored"},
+		{"again few", "of 1 result 0 equal the stored ones"},
 	} {
-		ends(t, exitFailure, c.want, "1 of 1 results are not as they are stored", append(strings.Fields(c.line), "--store", other.Folder)...)
+		ends(t, exitFailure, c.want, "1 of 1 results differ from the stored ones", append(strings.Fields(c.line), "--store", other.Folder)...)
 	}
 	must.Do(t, os.RemoveAll(filepath.Join(other.Folder, "predictions")))
 	ends(t, exitOK, "", "1 result has no predictions here\n", "again", "few", "--measure", "--store", other.Folder)
@@ -199,7 +199,7 @@ func TestStopAndGoOn(t *testing.T) {
 			if err := p.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.status {
 				t.Fatalf("it ends with %v, want %d\n%s", err, c.status, &p.stderr)
 			}
-			if c.status > 0 && !strings.HasSuffix(p.stderr.String(), "To go on, run the same command again.\n") {
+			if c.status > 0 && !strings.HasSuffix(p.stderr.String(), "To resume, run the same command again.\n") {
 				t.Errorf("it says\n%s", &p.stderr)
 			}
 			status, _, stderr := reproduce(args...)
