@@ -12,8 +12,8 @@ import (
 //
 //	err := layertest.Failures(func(t testing.TB) { layertest.Dense(t, mine.Layers{}) })
 //
-// What a check panics with is a failure of it; one that is skipped has none. t
-// reports and skips; its other methods, such as Cleanup and TempDir, panic.
+// What a check panics with is a failure of it. t reports; its other methods, such as
+// Skip and TempDir, panic.
 func Failures(checks func(t testing.TB)) error {
 	c := &collector{}
 	c.run("", checks)
@@ -39,8 +39,6 @@ type collector struct {
 	name       string
 	failures   []error
 	root       *collector
-	failed     bool
-	skipped    bool
 }
 
 func (c *collector) found() *[]error {
@@ -50,7 +48,7 @@ func (c *collector) found() *[]error {
 	return &c.failures
 }
 
-// run runs a check until it returns, panics, or ends itself, as by Fatal or Skip.
+// run runs a check until it returns, panics, or ends itself by Fatal.
 func (c *collector) run(name string, check func(t testing.TB)) {
 	sub := &collector{name: name, root: c}
 	if c.root != nil {
@@ -59,28 +57,20 @@ func (c *collector) run(name string, check func(t testing.TB)) {
 	if c.name != "" {
 		sub.name = c.name + "/" + name
 	}
-	if _, panicked := apart(func() { check(sub) }); panicked != nil {
-		sub.note(fmt.Sprintf("panic: %v", panicked))
-	}
-	c.failed = c.failed || sub.failed
-}
-
-// apart calls a function in a goroutine of its own, since Goexit, by which Fatal ends a check, ends a goroutine. It waits
-// for its end, and says whether the function returned, and what it panicked with.
-func apart(f func()) (returned bool, panicked any) {
 	done := make(chan struct{})
-	go func() {
+	go func() { // of its own, since Goexit, by which Fatal ends a check, ends a goroutine
 		defer close(done)
-		defer func() { panicked = recover() }()
-		f()
-		returned = true
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				sub.note(fmt.Sprintf("panic: %v", panicked))
+			}
+		}()
+		check(sub)
 	}()
 	<-done
-	return returned, panicked
 }
 
 func (c *collector) note(text string) {
-	c.failed = true
 	if c.name != "" {
 		text = c.name + ": " + text
 	}
@@ -89,17 +79,9 @@ func (c *collector) note(text string) {
 }
 
 func (c *collector) Helper()                           {}
-func (c *collector) Name() string                      { return c.name }
-func (c *collector) Failed() bool                      { return c.failed }
 func (c *collector) Log(...any)                        {}
 func (c *collector) Logf(string, ...any)               {}
 func (c *collector) Error(args ...any)                 { c.note(fmt.Sprint(args...)) }
 func (c *collector) Errorf(format string, args ...any) { c.note(fmt.Sprintf(format, args...)) }
-func (c *collector) Fail()                             { c.note("failed") }
-func (c *collector) FailNow()                          { c.Fail(); runtime.Goexit() }
 func (c *collector) Fatal(args ...any)                 { c.Error(args...); runtime.Goexit() }
 func (c *collector) Fatalf(format string, args ...any) { c.Errorf(format, args...); runtime.Goexit() }
-func (c *collector) Skip(...any)                       { c.SkipNow() }
-func (c *collector) Skipf(string, ...any)              { c.SkipNow() }
-func (c *collector) SkipNow()                          { c.skipped = true; runtime.Goexit() }
-func (c *collector) Skipped() bool                     { return c.skipped }

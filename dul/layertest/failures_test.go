@@ -48,31 +48,6 @@ func TestFamilyThatPanics(t *testing.T) {
 	}
 }
 
-// fatal is a family that ends the test, as one does that is written with its checks in it.
-type fatal struct{ t testing.TB }
-
-func (l fatal) Dense(*model.Scope, *graph.Node, int) *graph.Node {
-	l.t.Fatal("no such width")
-	return nil
-}
-
-func (l fatal) Conv(*model.Scope, *graph.Node, conv.Spec) *graph.Node {
-	l.t.SkipNow()
-	return nil
-}
-
-// A family that ends its goroutine does not keep the checks waiting.
-func TestFamilyThatEnds(t *testing.T) {
-	for want, checks := range map[string]func(t testing.TB){
-		"Dense of layers of type layertest_test.fatal: it ended its goroutine": func(t testing.TB) { layertest.Dense(t, fatal{t}) },
-		"Conv of layers of type layertest_test.fatal: it ended its goroutine":  func(t testing.TB) { layertest.Conv(t, fatal{t}) },
-	} {
-		if err := failures(t, checks); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
 // What a function panics with is a failure of what builds a graph of it.
 func TestFunctionsThatPanic(t *testing.T) {
 	x := fixtures.Values{"x": fixtures.Zeros(1, 1)}
@@ -102,23 +77,5 @@ func TestChecksThatPanic(t *testing.T) {
 	const want = "moments/host: panic: no moments\nmoments/graph: panic: no moments\npanic: at the end"
 	if err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %q", err, want)
-	}
-}
-
-// A check that is skipped ends, and does not fail.
-func TestSkippedChecks(t *testing.T) {
-	for name, skip := range map[string]func(t testing.TB){
-		"Skip":    func(t testing.TB) { t.Skip("not here") },
-		"Skipf":   func(t testing.TB) { t.Skipf("not %s", "here") },
-		"SkipNow": testing.TB.SkipNow,
-	} {
-		skipped := false
-		if err := failures(t, func(t testing.TB) {
-			defer func() { skipped = t.Skipped() }()
-			skip(t)
-			t.Error("it goes on")
-		}); err != nil || !skipped {
-			t.Errorf("%s: skipped %t, error %v", name, skipped, err)
-		}
 	}
 }

@@ -132,19 +132,11 @@ func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.
 	return built("Dense", layers, s.In("layer"), x, func(s *model.Scope) *graph.Node { return layers.Dense(s, x, units) })
 }
 
-// built is what a family builds. It panics, with an error that names the family, where that panics, or ends the goroutine
-// that it is called from, as testing.T.Fatal does: of that GoMLX, which builds the graph, would hear nothing, and wait
-// without end for what it had closed.
+// built is what a family builds. Where that panics it panics with an error that names the family.
 func built(what string, layers any, s *model.Scope, x *graph.Node, layer func(s *model.Scope) *graph.Node) *graph.Node {
-	return nets.BuildLayer(layers, s, x, func() (y *graph.Node) {
+	return nets.BuildLayer(layers, s, x, func() *graph.Node {
 		defer nets.PanicWithError("%s of layers of type %T", what, layers)
-		switch returned, panicked := apart(func() { y = layer(s) }); {
-		case panicked != nil:
-			panic(panicked)
-		case !returned:
-			panic("it ended its goroutine, as Fatal does; let it panic instead")
-		}
-		return y
+		return layer(s)
 	})
 }
 
