@@ -81,7 +81,7 @@ var errStuck = fmt.Errorf("metrics: the chains do not move: every draw within a 
 // splitChains copies the halves of all chains. Of an odd number of draws the one in the middle is left out.
 func splitChains(chains [][]float64) ([][]float64, error) {
 	if len(chains) == 0 || len(chains[0]) < 4 {
-		return nil, fmt.Errorf("metrics: %d chains; there must be one or more, of at least 4 draws: %w", len(chains), ErrEmpty)
+		return nil, fmt.Errorf("metrics: %d chains; there must be one or more, of at least 4 draws", len(chains))
 	}
 	var all [][]float64
 	least, largest := math.Inf(1), math.Inf(-1)

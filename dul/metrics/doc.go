@@ -12,12 +12,6 @@ import (
 	"math"
 )
 
-// ErrEmpty is wrapped by the error for an input without examples, samples or values.
-var ErrEmpty = errors.New("no values")
-
-// ErrLength is wrapped by the error for slices whose lengths do not match.
-var ErrLength = errors.New("lengths do not match")
-
 // ErrValue is wrapped by the error for NaN, an infinity or a value outside the domain.
 var ErrValue = errors.New("value outside the domain")
 
@@ -34,7 +28,7 @@ func checkFinite(what string, values []float64) error {
 // same panics if two lists have different lengths.
 func same(what string, got int, like string, want int) {
 	if got != want {
-		panic(fmt.Errorf("metrics: %s has %d values, %s has %d: %w", what, got, like, want, ErrLength))
+		panic(fmt.Errorf("metrics: %s has %d values, %s has %d", what, got, like, want))
 	}
 }
 

@@ -116,8 +116,6 @@ type Progress struct {
 	Epoch, Epochs int
 	// Pretraining says whether this was a step of the generative pretraining.
 	Pretraining bool
-	// Rate is the learning rate of the last step.
-	Rate float64
 	// Losses are means over the steps of this epoch so far, and over the replicas
 	// that have not diverged.
 	Losses Losses
@@ -145,8 +143,8 @@ func lossesOf(row []float64) Losses {
 	return Losses{Total: row[0], NLL: row[1], KL: row[2], LogLikelihood: row[3], Accuracy: row[4]}
 }
 
-// MaxEpochs is the largest number of epochs, so that no count of steps overflows.
-const MaxEpochs = 1e9
+// maxEpochs is the largest number of epochs, so that no count of steps overflows.
+const maxEpochs = 1e9
 
 // Check returns an error that names all settings that cannot be, for a model with a likelihood.
 func (s Settings) Check(l likelihood.Likelihood) error {
@@ -156,8 +154,8 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	need(min(s.Epochs, s.PretrainEpochs) >= 0 && max(s.Epochs, s.PretrainEpochs) <= MaxEpochs,
-		"Epochs is %d and PretrainEpochs is %d; both must be from 0 to %d", s.Epochs, s.PretrainEpochs, int(MaxEpochs))
+	need(min(s.Epochs, s.PretrainEpochs) >= 0 && max(s.Epochs, s.PretrainEpochs) <= maxEpochs,
+		"Epochs is %d and PretrainEpochs is %d; both must be from 0 to %d", s.Epochs, s.PretrainEpochs, int(maxEpochs))
 	need(s.BatchSize >= 1, "BatchSize is %d; it must be at least 1", s.BatchSize)
 	need(s.Schedule != nil, "Schedule is nil; give one, such as train.Cosine{Start: 1e-3}")
 	if c, has := s.Schedule.(likelihood.Checker); has {
@@ -395,7 +393,7 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 			r.speed.steps += b.count
 			r.speed.examples += b.rows * b.count * len(r.data)
 		}
-		r.report(p, rates[b.count-1])
+		r.report(p)
 		if err := r.saves.afterStep(r); err != nil {
 			return err
 		}
@@ -509,7 +507,7 @@ const explosion = 1e6
 
 func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-func (r *run) report(p phase, rate float64) {
+func (r *run) report(p phase) {
 	if r.Progress == nil {
 		return
 	}
@@ -520,7 +518,7 @@ func (r *run) report(p phase, rate float64) {
 	progress := Progress{
 		Step: r.step, Steps: r.steps,
 		Epoch: r.step / r.epochSteps, Epochs: r.PretrainEpochs + r.Epochs,
-		Pretraining: p.generative, Rate: rate, Losses: lossesOf(means[:]),
+		Pretraining: p.generative, Losses: lossesOf(means[:]),
 	}
 	if seconds := r.speed.time.Seconds(); seconds > 0 {
 		progress.ExamplesPerSecond = float64(r.speed.examples) / seconds
