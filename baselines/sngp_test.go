@@ -216,18 +216,6 @@ func TestSNGPMeanField(t *testing.T) {
 	}
 }
 
-// SNGP learns to tell colours apart as a family of layers of a ResNet.
-func TestSNGPClassifiesImages(t *testing.T) {
-	data, test := colours(200, 1), colours(60, 2)
-	head := baselines.SNGP{Examples: 200, RandomFeatures: 64, Orthogonal: true}
-	c := trained(t, head, data)
-	must.Do(t, head.Posterior(c.Store, "/model/network/output"))
-	accuracy, entropy := judge(t, c, test)
-	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
-	}
-}
-
 func TestSNGPErrors(t *testing.T) {
 	const n, d = 6, 2
 	x := points(rand.New(rand.NewPCG(2, 2)), n, d)

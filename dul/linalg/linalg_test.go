@@ -149,37 +149,3 @@ func TestRejectsOtherShapes(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
-
-// BenchmarkCholesky factorises and solves, with gradients, in single precision.
-func BenchmarkCholesky(b *testing.B) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	for _, c := range []struct{ batch, n int }{{1, 10}, {10, 10}, {1, 100}, {10, 100}} {
-		b.Run(fmt.Sprintf("%d of %dx%d", c.batch, c.n, c.n), func(b *testing.B) {
-			a := fixtures.Tensor(dtypes.Float32, positive(rng, c.batch, c.n))
-			right := fixtures.Tensor(dtypes.Float32, fixtures.Random(rng, c.batch, c.n, 128))
-			for _, of := range []struct {
-				name  string
-				build func(f *linalg.Factor, a, right *graph.Node) []*graph.Node
-			}{
-				{"factor", func(f *linalg.Factor, _, _ *graph.Node) []*graph.Node { return []*graph.Node{f.Lower} }},
-				{"solve and gradient", func(f *linalg.Factor, a, right *graph.Node) []*graph.Node {
-					return graph.Gradient(graph.ReduceAllSum(f.SolveLower(right)), a, right)
-				}},
-			} {
-				b.Run(of.name, func(b *testing.B) {
-					exec, err := model.NewExec(fixtures.Backend(b), model.NewStore(), func(_ *model.Scope, a, right *graph.Node) []*graph.Node {
-						return of.build(linalg.Cholesky(a), a, right)
-					})
-					if err != nil {
-						b.Fatal(err)
-					}
-					for b.Loop() {
-						if _, err := exec.Call(a, right); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-			}
-		})
-	}
-}

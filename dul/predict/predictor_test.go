@@ -86,19 +86,3 @@ func TestPredictor(t *testing.T) {
 	}
 	must.Do(t, p.Close())
 }
-
-// What a graph for each call costs a server: a row of 50 draws.
-func BenchmarkPredictor(b *testing.B) {
-	m, x := served(b), nets.Rows([]float64{1, 2}, 2)
-	p := must.Get(predict.NewPredictor(m, predict.Options{Samples: 50, Seed: new(uint64)}))(b)
-	b.Run("compiled once", func(b *testing.B) {
-		for b.Loop() {
-			must.Get(p.Predict(b.Context(), x))(b)
-		}
-	})
-	b.Run("compiled each time", func(b *testing.B) {
-		for b.Loop() {
-			must.Get(predict.Sample(b.Context(), m, x, predict.Options{Samples: 50, Seed: new(uint64)}))(b)
-		}
-	})
-}
