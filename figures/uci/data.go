@@ -159,34 +159,36 @@ func (d Data) parts(set *datasets.Regression, count int) (splits []datasets.Spli
 // meanErrors are the errors of Data.MeanError that were computed so far, by Data.
 var meanErrors sync.Map
 
-// MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand.
+// MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand. It panics for data that Check
+// refuses, and for a split that there is not.
 func (d Data) MeanError(split int) float64 {
+	if d.Name == Year {
+		return math.Inf(1)
+	}
 	found, has := meanErrors.Load(d)
 	if !has {
-		found, _ = meanErrors.LoadOrStore(d, d.computeMeanErrors())
+		all, err := d.computeMeanErrors()
+		if err != nil {
+			panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
+		}
+		found, _ = meanErrors.LoadOrStore(d, all)
 	}
-	if all := found.([]float64); split >= 0 && split < len(all) {
-		return all[split]
-	}
-	return math.Inf(1)
+	return found.([]float64)[split]
 }
 
-func (d Data) computeMeanErrors() (all []float64) {
-	if d.Name == Year {
-		return nil
+func (d Data) computeMeanErrors() (all []float64, err error) {
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	set, err := read(context.Background(), d.Name)
-	if err != nil { // there is no such set
-		return nil
+	if err != nil {
+		return nil, err
 	}
 	splits, err := d.parts(set, d.Splits())
-	if err != nil {
-		return nil
-	}
 	for _, parts := range splits {
 		all = append(all, experiment.MeanError(set, parts))
 	}
-	return all
+	return all, err
 }
 
 // sets are the data sets that were read so far.

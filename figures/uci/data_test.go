@@ -2,6 +2,7 @@ package uci_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -61,10 +62,21 @@ func TestMeanError(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", d, got, want)
 		}
 	}
-	for _, got := range []float64{uci.Data{Name: uci.Year}.MeanError(0), uci.Data{Name: "yacht"}.MeanError(20), uci.Data{Name: "none"}.MeanError(0)} {
-		if !math.IsInf(got, 1) {
-			t.Errorf("what is not known is %v", got)
-		}
+	if got := (uci.Data{Name: uci.Year}).MeanError(0); !math.IsInf(got, 1) {
+		t.Errorf("what is not known is %v", got)
+	}
+	for _, c := range []struct {
+		data uci.Data
+		want string
+	}{{uci.Data{Name: "none"}, `no UCI data set "none"`}, {uci.Data{Name: "yacht", Kind: 7}, "no splits Splits(7)"}, {uci.Data{Name: "yacht"}, "index out of range [20]"}} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, c.want) {
+					t.Errorf("%+v: the panic is %s, want %q in it", c.data, got, c.want)
+				}
+			}()
+			c.data.MeanError(20)
+		}()
 	}
 }
 
