@@ -366,7 +366,7 @@ func (r *run) failures() error {
 }
 
 // fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
-// batches, and where a Gaussian process counts them, of examples, and the same sets. Experiments whose data cannot be
+// batches, of a Gaussian process of examples, and the same sets. Experiments whose data cannot be
 // loaded fail.
 func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
 	var all []*fit
@@ -378,7 +378,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			continue
 		}
 		length := (d.Train.Len()-1)/e.Recipe.BatchSize + 1 // rounded up, for any BatchSize
-		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
+		if e.Method.Process != nil {                       // whose head may depend on it
 			length = d.Train.Len()
 		}
 		key := fmt.Sprint(length)

@@ -127,9 +127,6 @@ type Process interface {
 	// Draws says that predictions of classes are drawn, and differ from draw to draw. Those of a regression have a closed
 	// form.
 	Draws() bool
-	// CountsExamples says that the head depends on the number of training examples, so that replicas of one graph must
-	// have the same number.
-	CountsExamples() bool
 }
 
 // A HeadTask is what a head is made for.

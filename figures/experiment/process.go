@@ -32,9 +32,6 @@ func (SNGP) Hidden() nets.Layers { return baselines.SpectralNormed{Bound: 0.95} 
 // Draws implements Process: the mean over the posterior has a closed form, approximately.
 func (SNGP) Draws() bool { return false }
 
-// CountsExamples implements Process.
-func (SNGP) CountsExamples() bool { return true }
-
 // Head implements Process.
 func (p SNGP) Head(t HeadTask) (Head, error) {
 	var head baselines.SNGP
@@ -73,9 +70,6 @@ func (DUE) Hidden() nets.Layers { return baselines.SpectralNormed{Bound: 3} }
 
 // Draws implements Process.
 func (DUE) Draws() bool { return true }
-
-// CountsExamples implements Process.
-func (DUE) CountsExamples() bool { return false }
 
 // Head implements Process.
 func (p DUE) Head(t HeadTask) (Head, error) {

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -194,12 +193,6 @@ func typeName(v reflect.Value, path string) (string, error) {
 	case t.PkgPath() == "" || strings.HasPrefix(t.PkgPath(), modulePrefix):
 		name = t.String()
 	}
-	if outsideType(t) {
-		return name, nil
-	}
-	if other, taken := typesByName.LoadOrStore(name, t); taken && other != t {
-		return "", fmt.Errorf("%s is of the type %s, and so is another type, which is declared in another function; give one of them another name", path, name)
-	}
 	return name, nil
 }
 
@@ -207,9 +200,6 @@ func typeName(v reflect.Value, path string) (string, error) {
 var formerNames = map[reflect.Type]string{
 	reflect.TypeFor[train.Constant](): "experiment.Constant", reflect.TypeFor[train.Cosine](): "experiment.Cosine", reflect.TypeFor[train.Steps](): "experiment.Steps",
 }
-
-// typesByName are the types whose names were asked for. Types that are declared in functions can have one name.
-var typesByName sync.Map
 
 func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
 	if v.IsNil() {
