@@ -35,10 +35,10 @@ func (e Experiment) Check() error {
 	}
 	all.add(checkItself(m.Process))
 	all.add(checkItself(m.Sampler))
-	all.need(m.Sampler == nil || t.After == nil, "Task.After asks trained networks, and Method.Sampler draws others; leave it out")
+	all.need(e.program() == nil || t.After == nil, "Task.After asks trained networks, and Task.Decision or Method.Sampler has others; leave it out")
 	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
 	all.add(checkItself(t.Decision))
-	all.need(t.Decision == nil || t.After == nil && len(t.Metrics) == 0, "Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics and After out")
+	all.need(t.Decision == nil || len(t.Metrics) == 0, "Task.Decision returns the numbers itself, and predicts no sets; leave Metrics out")
 	all.need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	if m.Process != nil && t.Likelihood != nil {
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)

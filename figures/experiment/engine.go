@@ -423,8 +423,8 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 		}
 	}()
 	defer recovered(&err)
-	if decision := f.first().Task.Decision; decision != nil {
-		return f.decide(ctx, decision), nil
+	if program := f.first().program(); program != nil {
+		return f.carryOutBy(ctx, program), nil
 	}
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)
@@ -455,9 +455,6 @@ func (f *fit) measure(i int, line *Result) (err error) {
 		return e.problem(f.failed[i])
 	}
 	line.Metrics, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
-	if err == nil {
-		maps.Copy(line.Metrics, f.notFinite)
-	}
 	if bad := line.NotFinite(); len(bad) > 0 {
 		f.note(fmt.Sprintf("%v: not finite are %v", e, bad))
 	}

@@ -442,19 +442,6 @@ func TestSplitsThatDiffer(t *testing.T) {
 	}
 }
 
-// A number of Task.After that is not finite fails its experiment alone, also where a store would have to keep it.
-func TestInspectedNumbersAreFinite(t *testing.T) {
-	good, bad := small(baselines.Deterministic{}), small(baselines.Deterministic{})
-	bad.Recipe.Epochs = 3
-	bad.Task.After = func(context.Context, []*nets.Model, experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
-		return map[string]float64{"norm": math.NaN()}, nil, nil
-	}
-	found, err := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}}.Run(context.Background(), bad, good)
-	if err == nil || !strings.Contains(err.Error(), `Task.After returned NaN as "norm"`) || len(found) != 1 || found[0].ID != good.ID() {
-		t.Errorf("the results are %v, and the error %v", found, err)
-	}
-}
-
 // What the store has counts as done.
 func TestProgressOfStoredResults(t *testing.T) {
 	folder, list := t.TempDir(), allSplits(small(baselines.Deterministic{}))

@@ -55,12 +55,12 @@ type Task struct {
 	// After, if not nil, asks the trained networks for more than their predictions. It is no part of the identity. Networks
 	// are gone after a run, so that a stored result without it is an error.
 	After After `experiment:"-"`
-	// Decision, if not nil, finds the numbers in the place of the engine.
-	Decision Decision
+	// Decision, if not nil, finds the numbers of the experiment, and predicts no sets.
+	Decision Program
 }
 
 // An After asks the trained networks of an experiment, its members. The numbers are kept with the predictions, are among
-// the metrics and must be finite. each has numbers about the examples of sets, [N], by the name of the set and their own;
+// the metrics. each has numbers about the examples of sets, [N], by the name of the set and their own;
 // they are kept as Prediction.Extra. An After must not draw from the networks' noise if Recipe.SharedNoise is set.
 type After func(ctx context.Context, members []*nets.Model, d Data) (numbers map[string]float64, each map[string]map[string][]float64, err error)
 
@@ -113,8 +113,8 @@ type Method struct {
 	Members int
 	// Process, if not nil, is a Gaussian process that replaces the network's last layer.
 	Process Process
-	// Sampler, if not nil, goes on from the trained networks, and predicts by what it draws.
-	Sampler Sampler
+	// Sampler, if not nil, predicts by networks that it draws.
+	Sampler Program
 }
 
 // A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
@@ -151,19 +151,12 @@ type Head struct {
 	KeepOutputs bool
 }
 
-// A Sampler draws networks from their posterior distribution, such as HMC.
-type Sampler interface {
-	// Sample returns the prediction of each set of the data, in their order, by networks that are drawn in chains which
-	// begin at the trained members. The numbers say how the chains went, and are kept as those of an After. The seed fixes
-	// all draws. progress hears which part is done, from 0 to 1.
-	Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error)
-}
-
-// A Decision finds the numbers of experiments by trainings of its own, such as of active learning or of bandits.
-type Decision interface {
-	// Decide returns the numbers of the experiments of a list, which differ in split and seed alone, and why some have none: an
-	// error that wraps train.ErrDiverged if networks diverged. progress hears which part is done, from 0 to 1.
-	Decide(ctx context.Context, list Experiments, data []Data, progress func(done float64, note string)) (numbers []map[string]float64, failed []error)
+// A Program carries out experiments in the place of the engine, by trainings of its own, such as active learning or HMC.
+type Program interface {
+	// Run returns what is to be said of the experiments of a list, which differ in split and seed alone: Sets and Inspected of
+	// their predictions, or why there are none. An error that wraps train.ErrDiverged says that networks diverged. progress hears
+	// which part is done, from 0 to 1.
+	Run(ctx context.Context, list Experiments, data []Data, progress func(done float64, note string)) (said []*Predictions, failed []error)
 }
 
 // A Recipe says how networks are trained and how predictions are drawn. A field that is 0 is 0: there are no defaults.
@@ -237,6 +230,14 @@ func (p *Predictions) of(e Experiment) {
 	for i := range p.Sets {
 		p.Sets[i].likelihood = e.Task.Likelihood
 	}
+}
+
+// program is what carries out the experiment, if it is not the engine.
+func (e Experiment) program() Program {
+	if e.Task.Decision != nil {
+		return e.Task.Decision
+	}
+	return e.Method.Sampler
 }
 
 // members is the number of networks.

@@ -39,12 +39,11 @@ type fit struct {
 	info    environment.Info
 	folder  string // for checkpoints; "" keeps none
 
-	models      []*nets.Model      // one with replicas, or one for each member
-	keepOutputs bool               // whether the head of a Gaussian process asks for it
-	notFinite   map[string]float64 // of a Sampler's numbers
-	diverged    []string           // of each experiment, at which step and why; "" if it did not
-	speed       float64            // training examples a second, of all replicas together; 0 while it is not known
-	failed      []error            // of each experiment, why its trained networks give no result
+	models      []*nets.Model // one with replicas, or one for each member
+	keepOutputs bool          // whether the head of a Gaussian process asks for it
+	diverged    []string      // of each experiment, at which step and why; "" if it did not
+	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
+	failed      []error       // of each experiment, why its trained networks give no result
 }
 
 // first is an experiment that tells all but split and seed.

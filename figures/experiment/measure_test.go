@@ -38,13 +38,16 @@ func with(e experiment.Experiment, more ...experiment.Metric) experiment.Experim
 	return e
 }
 
-// A metric that is not finite is kept as it is, and Metric refuses it. The run counts.
+// A metric or number of After that is not finite is kept as it is, and Metric refuses it. The run counts.
 func TestMetricThatIsNotFinite(t *testing.T) {
 	folder, e := t.TempDir(), with(small(baselines.Deterministic{}), constant("skill", math.NaN()))
+	e.Task.After = func(context.Context, []*nets.Model, experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
+		return map[string]float64{"norm": math.Inf(1)}, nil, nil
+	}
 	stored(t, folder, e)
 	list := append(stored(t, folder, e), must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()])
 	for _, r := range list {
-		if _, err := r.Metric("skill"); !errors.Is(err, experiment.ErrNotFinite) || r.Diverged || len(r.NotFinite()) != 1 || r.Metrics["rmse"] == 0 {
+		if _, err := r.Metric("skill"); !errors.Is(err, experiment.ErrNotFinite) || r.Diverged || len(r.NotFinite()) != 2 || r.Metrics["rmse"] == 0 {
 			t.Errorf("diverged %t, metrics %v, error %v", r.Diverged, r.Metrics, err)
 		}
 	}

@@ -40,8 +40,8 @@ func NetworkFile(e Experiment, member int) string {
 // keepsNetworks says why the trained networks of an experiment cannot be kept; nil if they can.
 func keepsNetworks(e Experiment) error {
 	switch {
-	case e.Task.Decision != nil:
-		return fmt.Errorf("the networks of %s on %s cannot be kept: its Decision trains them again and again", e.Method.Name, e.Task.Name)
+	case e.program() != nil:
+		return fmt.Errorf("the networks of %s on %s cannot be kept: a %T trains them", e.Method.Name, e.Task.Name, e.program())
 	case e.Method.Process != nil:
 		return fmt.Errorf("the network of %s cannot be kept: its Gaussian process needs the training data", e.Method.Name)
 	}

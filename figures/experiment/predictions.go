@@ -301,6 +301,9 @@ func (p *Predictions) encode() ([]byte, error) {
 			named[fmt.Sprintf("%d/%s", i, labelsColumn)] = tensors.FromFlatDataAndDimensions(labels, len(labels))
 		}
 	}
+	bad := Result{Metrics: p.Inspected}.NotFinite() // which JSON does not have; the result does
+	head.Inspected = maps.Clone(p.Inspected)
+	maps.DeleteFunc(head.Inspected, func(name string, _ float64) bool { _, is := bad[name]; return is })
 	text, err := json.Marshal(head)
 	if err != nil {
 		return nil, err

@@ -103,8 +103,8 @@ func (a Acquisition) Check() error {
 	return nil
 }
 
-// Decide implements experiment.Decision.
-func (a Acquisition) Decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]map[string]float64, []error) {
+// Run implements experiment.Program.
+func (a Acquisition) Run(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]*experiment.Predictions, []error) {
 	return decide(ctx, list, data, progress, a.Trainings, true, a.begin)
 }
 
@@ -239,8 +239,8 @@ func (t Thompson) Check() error {
 // metricRegret is the name of a bandit's regret.
 const metricRegret = "regret"
 
-// Decide implements experiment.Decision.
-func (t Thompson) Decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]map[string]float64, []error) {
+// Run implements experiment.Program.
+func (t Thompson) Run(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]*experiment.Predictions, []error) {
 	return decide(ctx, list, data, progress, t.Trainings, !t.Random, t.begin)
 }
 
@@ -280,12 +280,12 @@ type choosing func(round int, sets []experiment.Prediction) error
 // the networks are trained anew, if at all, from other initial values, on what each experiment has observed so far. The
 // random choices of an experiment are those of all methods with its split and seed.
 func decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string), rounds int, trains bool,
-	begin func(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error)) ([]map[string]float64, []error) {
-	numbers, failed, choose := make([]map[string]float64, len(list)), make([]error, len(list)), make([]choosing, len(list))
+	begin func(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error)) ([]*experiment.Predictions, []error) {
+	said, failed, choose := make([]*experiment.Predictions, len(list)), make([]error, len(list)), make([]choosing, len(list))
 	data = slices.Clone(data)
 	for i, e := range list {
-		numbers[i] = map[string]float64{}
-		choose[i], failed[i] = begin(&data[i], rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), numbers[i])
+		said[i] = &experiment.Predictions{Inspected: map[string]float64{}}
+		choose[i], failed[i] = begin(&data[i], rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), said[i].Inspected)
 	}
 	for round := range rounds {
 		sets := make([][]experiment.Prediction, len(list))
@@ -299,7 +299,7 @@ func decide(ctx context.Context, list experiment.Experiments, data []experiment.
 		}
 		progress(float64(round+1)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
 	}
-	return numbers, failed
+	return said, failed
 }
 
 // learn trains and predicts in one round, but for what has failed.
@@ -391,7 +391,7 @@ type decisionProblem struct {
 	name, title string
 	data        experiment.Source
 	noise       float64 // known, of a standardised target
-	decide      func(a agent) experiment.Decision
+	decide      func(a agent) experiment.Program
 	curve       string // the metric of the curve, whose points are first, first+step, ... last
 	first, step int
 	last        int
@@ -406,7 +406,7 @@ func acquisitions() (all []decisionProblem) {
 	}{{"boston", 0.3}, {"concrete", 0.3}, {"energy", 0.1}, {"wine", 0.8}, {"yacht", 0.1}} {
 		all = append(all, decisionProblem{
 			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, first}, noise: of.noise,
-			decide: func(a agent) experiment.Decision { return Acquisition{trainings, add, a.random} },
+			decide: func(a agent) experiment.Program { return Acquisition{trainings, add, a.random} },
 			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1),
 		})
 	}
@@ -418,7 +418,7 @@ func bandit() decisionProblem {
 	const noise, first, batch, trainings = 1.0, 20, 50, 10
 	return decisionProblem{
 		name: "bandit", title: "Bandit", data: Bandits{Actions: 50, Features: 10, First: first, Noise: noise}, noise: noise,
-		decide: func(a agent) experiment.Decision { return Thompson{trainings, batch, noise, a.random, a.explore} },
+		decide: func(a agent) experiment.Program { return Thompson{trainings, batch, noise, a.random, a.explore} },
 		curve:  metricRegret, first: batch, step: batch, last: batch * trainings,
 	}
 }

@@ -199,7 +199,7 @@ func TestDecisionSets(t *testing.T) {
 // A small decision runs on the engine: on all seeds together as on one by itself. One that diverges says so, and has no numbers.
 func TestDecisionRuns(t *testing.T) {
 	p := bandit()
-	p.decide = func(agent) experiment.Decision { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
+	p.decide = func(agent) experiment.Program { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
 	list := p.experiments(agents()[0]).OnSplits(0, 1, 2).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })
 	together := must.Get(experiment.Run(t.Context(), list...))(t)
 	alone := must.Get(experiment.Run(t.Context(), list[1]))(t)[0]
@@ -278,7 +278,7 @@ func TestBanditTable(t *testing.T) {
 
 // What cannot be is refused before anything is trained.
 func TestDecisionsRefuse(t *testing.T) {
-	for _, d := range []experiment.Decision{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {
+	for _, d := range []experiment.Program{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {
 		e := bandit().experiments(agents()[0])[0]
 		e.Task.Decision = d
 		if e.Check() == nil {

@@ -9,6 +9,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 )
@@ -38,8 +39,26 @@ func (h HMC) Check() error {
 	return nil
 }
 
-// Sample implements experiment.Sampler.
-func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(done float64, note string)) ([]*experiment.Prediction, map[string]float64, error) {
+// Run implements experiment.Program: it trains the members of each experiment, and draws from there.
+func (h HMC) Run(ctx context.Context, list experiment.Experiments, _ []experiment.Data, progress func(done float64, note string)) (said []*experiment.Predictions, failed []error) {
+	for _, e := range list {
+		p, start := &experiment.Predictions{}, e
+		start.Method.Sampler, start.Task.Metrics = nil, nil
+		start.Task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (_ map[string]float64, _ map[string]map[string][]float64, err error) {
+			p.Sets, p.Inspected, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
+			return nil, nil, err
+		}
+		found, err := experiment.Run(ctx, start)
+		if err == nil && found[0].Diverged {
+			err = fmt.Errorf("%w: %s", train.ErrDiverged, found[0].Reason)
+		}
+		said, failed = append(said, p), append(failed, err)
+	}
+	return said, failed
+}
+
+// sample draws the networks, and predicts all sets by those that are kept.
+func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(done float64, note string)) ([]experiment.Prediction, map[string]float64, error) {
 	seeds := make([]uint64, len(members))
 	for i := range seeds {
 		seeds[i] = seed + uint64(i)
@@ -67,7 +86,7 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 		results.MetricAcceptance: chains.Acceptance, results.MetricDivergences: float64(chains.Divergences), results.MetricStepSize: chains.StepSize,
 		results.MetricRHat: 0, results.MetricEffectiveSize: float64(h.Draws*len(members)) * float64(h.Draws),
 	}
-	var all []*experiment.Prediction
+	var all []experiment.Prediction
 	var stuck error
 	for _, set := range d.Sets {
 		functions := make([][][]float64, set.Len()) // [input][chain][draw]
@@ -106,7 +125,7 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, &experiment.Prediction{Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
+		all = append(all, experiment.Prediction{Set: set.Name, Targets: set.Targets, Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
 	}
 	if stuck != nil { // the draws stay, and with them what says why
 		delete(found, results.MetricRHat)

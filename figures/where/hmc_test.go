@@ -92,12 +92,10 @@ func TestHMCRefuses(t *testing.T) {
 // withNaN is HMC that has a number which is none.
 type withNaN struct{ HMC }
 
-func (h withNaN) Sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(float64, string)) ([]*experiment.Prediction, map[string]float64, error) {
-	drawn, numbers, err := h.HMC.Sample(ctx, members, d, seed, progress)
-	if err == nil {
-		numbers[results.MetricStepSize] = math.NaN()
-	}
-	return drawn, numbers, err
+func (h withNaN) Run(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]*experiment.Predictions, []error) {
+	said, failed := h.HMC.Run(ctx, list, data, progress)
+	said[0].Inspected[results.MetricStepSize] = math.NaN()
+	return said, failed
 }
 
 // The draws stay if a number of the chains is not finite, and the result names it.

@@ -12,23 +12,24 @@ import (
 	"densityuncertainty/figures/experiment"
 )
 
-// said is a Decision that has its numbers already, or fails.
+// said is a Program that has its numbers already, or fails.
 type said struct {
 	Parts int
 	Fails string
 }
 
-func (s said) Decide(_ context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) (numbers []map[string]float64, failed []error) {
+func (s said) Run(_ context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) (all []*experiment.Predictions, failed []error) {
 	progress(0.5, "half of it")
 	err := map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
 	for i, e := range list {
-		numbers, failed = append(numbers, map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(data[i].Train.Len())}), append(failed, err)
+		numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(data[i].Train.Len())}
+		all, failed = append(all, &experiment.Predictions{Inspected: numbers}), append(failed, err)
 	}
-	return numbers, failed
+	return all, failed
 }
 
 // deciding are experiments with a Decision, one for each split.
-func deciding(d experiment.Decision) experiment.Experiments {
+func deciding(d experiment.Program) experiment.Experiments {
 	e := small(baselines.Deterministic{})
 	e.Task.Decision, e.Task.Metrics = d, nil
 	return allSplits(e)
@@ -58,9 +59,10 @@ func TestDecisionFails(t *testing.T) {
 	if r := must.Get(experiment.Run(context.Background(), deciding(said{1, "diverges"})...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 {
 		t.Errorf("a decision that diverged has the numbers %v", r.Metrics)
 	}
-	for want, d := range map[string]said{"finite": {0, ""}, "gave up": {1, "gives up"}} {
-		if _, err := experiment.Run(context.Background(), deciding(d)[0]); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+	if _, err := experiment.Run(context.Background(), deciding(said{1, "gives up"})[0]); err == nil || !strings.Contains(err.Error(), "it gave up") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...); err == nil || !strings.Contains(err.Error(), "cannot be kept: a experiment_test.said trains them") {
+		t.Errorf("networks of a Decision can be kept: %v", err)
 	}
 }
