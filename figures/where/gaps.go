@@ -3,6 +3,7 @@
 package where
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -31,6 +32,8 @@ func Tables() []tables.Named {
 	return []tables.Named{
 		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
 		{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Make: GapListTable},
+		{Name: "where-gaps-draws", Doc: "does it change with 1000 draws in the place of ten?", Make: GapDrawsTable},
+		{Name: "where-gaps-others", Doc: "do density layers help in the gaps of nine data sets?", Make: GapOthersTable},
 		{Name: "where-gap-methods", Doc: "density layers against the other methods in gaps", Make: GapMethodTable},
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
@@ -52,14 +55,26 @@ func Figures() []tables.NamedFigure {
 // gapSeeds is the number of seeds of each gap.
 const gapSeeds = 20
 
-// gapSetting is a way to train on gap splits.
+// gapSetting is a way to train on gap splits, with so many seeds of each gap.
 type gapSetting struct {
 	title  string
 	preset experiment.Preset
+	seeds  int
+	draws  int // 0 for the preset's
 }
 
+// gapSettings are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
 func gapSettings() []gapSetting {
-	return []gapSetting{{"paper's text", uci.Paper}, {"authors' code", uci.Released}, {"Adam", uci.Adam}}
+	return []gapSetting{{"paper's text", uci.Paper, gapSeeds, 0}, {"authors' code", uci.Released, gapSeeds, 0}, {"Adam", uci.Adam, gapSeeds, 0}}
+}
+
+// manySettings are those of question 9.
+func manySettings() []gapSetting {
+	all := gapSettings()[1:]
+	for i := range all {
+		all[i].seeds, all[i].draws = manySeeds, manyDraws
+	}
+	return all
 }
 
 // controls are the methods that density layers are tested against.
@@ -81,21 +96,20 @@ const otherSeeds, manyDraws, manySeeds = 3, 1000, 5
 // GapSets are the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds;
 // and those of questions 8 and 9.
 func GapSets() []tables.Set {
-	of := func(settings []gapSetting, datasets []string, methods []experiment.Method, seeds uint64) (all experiment.Experiments) {
+	of := func(settings []gapSetting, datasets []string, methods []experiment.Method) (all experiment.Experiments) {
 		for _, s := range settings {
 			for _, m := range methods {
 				for _, dataset := range datasets {
-					all = append(all, slices.Concat(s.gaps(dataset, m, seeds)...)...)
+					all = append(all, slices.Concat(s.gaps(dataset, m)...)...)
 				}
 			}
 		}
 		return all
 	}
-	many := of(gapSettings()[1:], uci.SmallDatasets(), compared()[:2], manySeeds).Change(func(e *experiment.Experiment) { e.Recipe.Samples = manyDraws })
 	return []tables.Set{
-		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings(), uci.SmallDatasets(), compared(), gapSeeds)},
-		{Name: "where-gaps-others", Doc: "question 8: do they on other data sets? (figures/questions.md)", Experiments: of(gapSettings()[1:], otherDatasets, compared(), otherSeeds)},
-		{Name: "where-gaps-draws", Doc: "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", Experiments: many},
+		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings(), uci.SmallDatasets(), compared())},
+		{Name: "where-gaps-others", Doc: "question 8: do they on other data sets? (figures/questions.md)", Experiments: of(gapSettings()[1:], otherDatasets, compared())},
+		{Name: "where-gaps-draws", Doc: "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", Experiments: of(manySettings(), uci.SmallDatasets(), compared()[:2])},
 	}
 }
 
@@ -117,34 +131,70 @@ func seeds(e experiment.Experiment, count uint64) (all experiment.Experiments) {
 	return all
 }
 
-// gaps are the experiments of a method on a data set: for each gap, one for each of so many seeds.
-func (s gapSetting) gaps(dataset string, m experiment.Method, count uint64) (all []experiment.Experiments) {
+// gaps are the experiments of a method on a data set: for each gap, one for each seed.
+func (s gapSetting) gaps(dataset string, m experiment.Method) (all []experiment.Experiments) {
 	for _, e := range experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m) {
-		all = append(all, seeds(e, count))
+		e.Recipe.Samples = cmp.Or(s.draws, e.Recipe.Samples)
+		n := s.seeds
+		if slices.Contains(otherDatasets, dataset) {
+			n = otherSeeds
+		}
+		all = append(all, seeds(e, uint64(n)))
+	}
+	return all
+}
+
+// A pair is what two methods differ by on a gap.
+type pair struct {
+	differences  []float64 // of the test NLL, seed by seed; without those on which one of the two diverged
+	ours, theirs int       // how many diverged
+	seeds        int
+}
+
+// pairs are density and a control on all gaps of a data set, nil where not all seeds were run.
+func (s gapSetting) pairs(x *tables.Index, dataset string, control experiment.Method) (all []*pair) {
+	nll := func(runs experiment.Experiments) map[int]float64 {
+		return x.Units(tables.Mean{Of: runs, Metric: results.MetricNLL, By: func(e experiment.Experiment) int { return int(e.Seed) }})
+	}
+	others := s.gaps(dataset, control)
+	for gap, runs := range s.gaps(dataset, methods.Density) {
+		p, n, found := &pair{seeds: len(runs)}, 0, 0
+		p.ours, n = x.Diverged(runs)
+		p.theirs, found = x.Diverged(others[gap])
+		if n < len(runs) || found < len(runs) {
+			all = append(all, nil)
+			continue
+		}
+		a, b := nll(runs), nll(others[gap])
+		for seed := range runs {
+			ours, has := a[seed]
+			theirs, too := b[seed]
+			if has && too {
+				p.differences = append(p.differences, ours-theirs)
+			}
+		}
+		all = append(all, p)
 	}
 	return all
 }
 
 // differences are the mean differences of the test NLL, density minus control, of all gaps of a data set that were run with
-// all seeds. Seeds on which one of the two diverged are left out. A gap on which only one of them diverged on more than half
-// of the seeds has a difference against that one, beyond all others.
-func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) []float64 {
+// all seeds. A gap on which only one of them diverged on more than half of the seeds has a difference against that one, beyond
+// all others.
+func differences(pairs []*pair) []float64 {
 	var all []float64 // infinite if one of the two diverged
-	largest, others := 0.0, s.gaps(dataset, control, gapSeeds)
-	for gap, runs := range s.gaps(dataset, methods.Density, gapSeeds) {
-		if len(x.Missing(runs))+len(x.Missing(others[gap])) > 0 {
+	largest := 0.0
+	for _, p := range pairs {
+		if p == nil {
 			continue
 		}
-		differences := paired(x, runs, others[gap])
-		ours, _ := x.Diverged(runs)
-		theirs, _ := x.Diverged(others[gap])
-		switch {
-		case 2*ours > gapSeeds && 2*theirs <= gapSeeds:
+		switch n := p.seeds; {
+		case 2*p.ours > n && 2*p.theirs <= n:
 			all = append(all, math.Inf(1))
-		case 2*theirs > gapSeeds && 2*ours <= gapSeeds:
+		case 2*p.theirs > n && 2*p.ours <= n:
 			all = append(all, math.Inf(-1))
-		case 2*len(differences) >= gapSeeds:
-			d := stat.Mean(differences, nil)
+		case 2*len(p.differences) >= n:
+			d := stat.Mean(p.differences, nil)
 			all, largest = append(all, d), max(largest, math.Abs(d))
 		}
 	}
@@ -154,18 +204,6 @@ func (s gapSetting) differences(x *tables.Index, dataset string, control experim
 		}
 	}
 	return all
-}
-
-// paired are the differences of the test NLL of two methods on a gap, seed by seed; without those on which one diverged.
-func paired(x *tables.Index, ours, theirs experiment.Experiments) (differences []float64) {
-	for i, e := range ours {
-		a, _ := x.Find(e)
-		b, _ := x.Find(theirs[i])
-		if !a.Diverged && !b.Diverged {
-			differences = append(differences, a.Metrics[results.MetricNLL]-b.Metrics[results.MetricNLL])
-		}
-	}
-	return differences
 }
 
 // bootstrapDraws and bootstrapSeed make the intervals of medians.
@@ -181,45 +219,84 @@ var prose = report.ParseProse(proseText)
 // bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
 // verdicts against one control hold together at 5% (Holm).
 func GapTable(x *tables.Index) (report.Table, error) {
-	return gapTable(x, "where-gaps", controls(), "All six sets", true)
+	return gapTable{name: "where-gaps", settings: gapSettings(), others: controls(), all: "All six sets"}.of(x)
 }
 
 // GapMethodTable is GapTable against the other methods of the questions, pooled over the data sets that were run.
 func GapMethodTable(x *tables.Index) (report.Table, error) {
-	return gapTable(x, "where-gap-methods", compared()[1+len(controls()):], "All of these", false)
+	return gapTable{name: "where-gap-methods", settings: gapSettings(), others: compared()[1+len(controls()):], all: "All of these", some: true}.of(x)
 }
 
-// gapTable is a table of density against others. A row with the name all pools the data sets, of which each must have been
-// run, or else those that were.
-func gapTable(x *tables.Index, name string, others []experiment.Method, all string, each bool) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table(name, map[string]int{"Seeds": gapSeeds})}
+// GapDrawsTable answers question 9. Only the differences of all gaps are tested.
+func GapDrawsTable(x *tables.Index) (report.Table, error) {
+	return gapTable{name: "where-gaps-draws", settings: manySettings(), others: controls()[:1], all: "All six sets", pooled: true}.of(x)
+}
+
+// GapOthersTable answers question 8. Only the medians of the data sets are tested.
+func GapOthersTable(x *tables.Index) (report.Table, error) {
+	return gapTable{name: "where-gaps-others", settings: gapSettings()[1:], further: otherDatasets, others: controls()[:1], all: "All nine sets", pooled: true, medians: true}.of(x)
+}
+
+// A gapTable is a table of density against others on gaps, with a row for each data set of question 1 and further ones, and
+// one for all.
+type gapTable struct {
+	name     string
+	settings []gapSetting
+	further  []string
+	others   []experiment.Method
+	all      string // the name of the last row
+	some     bool   // it is of the data sets that were run, in the place of all
+	pooled   bool   // it alone is tested
+	medians  bool   // it is of the medians of data sets, in the place of gaps
+}
+
+// of makes the table.
+func (g gapTable) of(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table(g.name, map[string]int{"Seeds": g.settings[0].seeds, "Draws": manyDraws, "Fewer": otherSeeds})}
 	s.Columns = []string{"Data set"}
 	s.Legend = "▲ better, ▽ worse than the method of the column, significant at 5% for all rows of a column together. No mark: not significant."
-	for _, control := range others {
-		s.Columns = append(s.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
+	if g.pooled {
+		s.Legend = "▲ better, ▽ worse than the method of the column, significant at 5% for both settings together. No mark: not significant, or not tested."
 	}
-	for _, of := range gapSettings() {
-		sets := map[string][][]float64{} // the differences to each control
-		for _, dataset := range append(uci.SmallDatasets(), all) {
+	for _, other := range g.others {
+		s.Columns = append(s.Columns, "Against "+other.Name, "Gaps won: "+other.Name)
+	}
+	for _, of := range g.settings {
+		gaps, units := map[string][]float64{}, map[string][]float64{} // of all data sets, and what is tested for all, by the other
+		missing := map[string]bool{}
+		for _, dataset := range slices.Concat(uci.SmallDatasets(), g.further, []string{g.all}) {
 			var cells []tables.Mean
-			for _, control := range others {
-				list := pooled(sets[control.Name], each)
-				if dataset != all {
-					list = of.differences(x, dataset, control)
-					sets[control.Name] = append(sets[control.Name], list)
+			for _, other := range g.others {
+				name, list, unit := other.Name, gaps[other.Name], units[other.Name]
+				if dataset != g.all {
+					list = differences(of.pairs(x, dataset, other))
+					unit = list
+					missing[name] = missing[name] || len(list) == 0
 				}
-				if len(list) == 0 {
+				if len(list) == 0 || dataset == g.all && missing[name] && !g.some {
 					cells = append(cells, tables.Waits, tables.Waits)
 					continue
 				}
-				d := median(list)
-				lower := floats.Count(func(v float64) bool { return v < 0 }, list)
-				cells = append(cells, tables.Mean{Words: report.Cell{Difference: &d}, Family: control.Name}, tables.Words("%d of %d", lower, len(list)))
+				d := median(unit)
+				cell := tables.Mean{Words: report.Cell{Difference: &d}, Family: name}
+				if g.pooled && dataset != g.all {
+					cell = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
+				}
+				cells = append(cells, cell, tables.Words("%d of %d", lower(list), len(list)))
+				if gaps[name] = append(gaps[name], list...); g.medians {
+					unit = []float64{d.Mean}
+				}
+				units[name] = append(units[name], unit...)
 			}
 			s.Add(of.title, uci.DatasetTitle(dataset), cells...)
 		}
 	}
 	return s.Make(x)
+}
+
+// lower is how many differences are below 0.
+func lower(list []float64) int {
+	return floats.Count(func(v float64) bool { return v < 0 }, list)
 }
 
 // GapListTable lists the differences that GapTable sums up, with their intervals over seeds, and tests their signs.
@@ -233,21 +310,20 @@ func GapListTable(x *tables.Index) (report.Table, error) {
 			s.Columns = append(s.Columns, of.title+", "+control.Name)
 			var signs []float64
 			for _, dataset := range uci.SmallDatasets() {
-				signs = append(signs, of.differences(x, dataset, control)...)
-				others := of.gaps(dataset, control, gapSeeds)
-				for gap, runs := range of.gaps(dataset, methods.Density, gapSeeds) {
+				pairs := of.pairs(x, dataset, control)
+				signs = append(signs, differences(pairs)...)
+				for gap, p := range pairs {
 					cell, name := tables.Waits, fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap+1)
-					if list := paired(x, runs, others[gap]); len(x.Missing(runs))+len(x.Missing(others[gap])) == 0 && 2*len(list) >= gapSeeds {
-						d := metrics.PairedDifference(list, make([]float64, len(list)), 0, tables.Confidence)
+					if p != nil && 2*len(p.differences) >= p.seeds {
+						d := metrics.PairedDifference(p.differences, make([]float64, len(p.differences)), 0, tables.Confidence)
 						cell = tables.Mean{Words: report.Cell{Difference: &d}, Family: of.title + control.Name}
 					}
 					lines[name] = append(lines[name], cell)
 				}
 			}
-			lower := floats.Count(func(v float64) bool { return v < 0 }, signs)
 			cell := tables.Waits
 			if n := len(signs); n > 0 {
-				p := min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower, n-lower))))
+				p := min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs)))))
 				cell = tables.Words("%.2g", p)
 			}
 			all = append(all, cell)
@@ -264,14 +340,6 @@ func GapListTable(x *tables.Index) (report.Table, error) {
 	}
 	s.Add("", "Sign test, p", all...)
 	return s.Make(x)
-}
-
-// pooled are the differences of all data sets; none if each is needed and there are none of one.
-func pooled(sets [][]float64, each bool) []float64 {
-	if each && slices.ContainsFunc(sets, func(set []float64) bool { return len(set) == 0 }) {
-		return nil
-	}
-	return slices.Concat(sets...)
 }
 
 // median is the median of differences with its bootstrap interval and the p-value of the signed-rank test.
