@@ -14,24 +14,23 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// Facts of each set as published: size, split sizes, mean and population
+// Facts of each set as published: size, mean and population
 // standard deviation of the target to six digits.
 var facts = []struct {
-	name                string
-	n, d                int
-	splits, train, test int
-	mean, std           float64
-	constant            []int // constant features
+	name      string
+	n, d      int
+	mean, std float64
+	constant  []int // constant features
 }{
-	{"boston", 506, 13, 20, 455, 51, 22.5328, 9.18801, nil},
-	{"concrete", 1030, 8, 20, 927, 103, 35.8180, 16.6976, nil},
-	{"energy", 768, 8, 20, 691, 77, 22.3072, 10.0836, nil},
-	{"energy-cooling", 768, 8, 20, 691, 77, 24.5878, 9.50711, nil},
-	{"kin8nm", 8192, 8, 20, 7373, 819, 0.714283, 0.263591, nil},
-	{"naval", 11934, 16, 20, 10741, 1193, 0.975000, 0.0147196, []int{8, 11}},
-	{"protein", 45730, 9, 5, 41157, 4573, 7.74853, 6.11824, nil},
-	{"wine", 1599, 11, 20, 1439, 160, 5.63602, 0.807317, nil},
-	{"yacht", 308, 6, 20, 277, 31, 10.4954, 15.1359, nil},
+	{"boston", 506, 13, 22.5328, 9.18801, nil},
+	{"concrete", 1030, 8, 35.8180, 16.6976, nil},
+	{"energy", 768, 8, 22.3072, 10.0836, nil},
+	{"energy-cooling", 768, 8, 24.5878, 9.50711, nil},
+	{"kin8nm", 8192, 8, 0.714283, 0.263591, nil},
+	{"naval", 11934, 16, 0.975000, 0.0147196, []int{8, 11}},
+	{"protein", 45730, 9, 7.74853, 6.11824, nil},
+	{"wine", 1599, 11, 5.63602, 0.807317, nil},
+	{"yacht", 308, 6, 10.4954, 15.1359, nil},
 }
 
 func TestUCI(t *testing.T) {

@@ -12,14 +12,12 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
 )
 
@@ -31,34 +29,14 @@ func newModel(t *testing.T, network nets.Network, l likelihood.Likelihood, seed 
 	return m
 }
 
-// The seed fixes parameters and noise, which comes from the host on the Go backend.
-func TestNew(t *testing.T) {
-	logits := func(seed uint64) []float64 {
-		m := newModel(t, tiny(dul.Density{}), likelihood.Categorical{Classes: 3}, seed)
-		if fromHost := m.Host != nil; fromHost != ops.IsGo(m.Backend) {
-			t.Fatalf("noise comes from the host: %t on backend %s", fromHost, m.Backend.Name())
-		}
-		out := must.Get(model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-			if m.Host != nil {
-				stochastic.SetNoiseSource(x.Graph(), m.Host.NewBuffers())
-			}
-			return m.Apply(m.Scope(root), x)
-		}, fixtures.Tensor(m.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 }))))(t)
-		return fixtures.FromTensor(t, out).Values
-	}
-	if !slices.Equal(logits(1), logits(1)) {
-		t.Error("two models of one seed differ")
-	}
-	if slices.Equal(logits(1), logits(2)) {
-		t.Error("models of two seeds are equal")
-	}
-}
-
-// Replicas have their noise from the host, and each its own parameters.
+// Replicas have their noise from the host, as all models on the pure Go backend, and each its own parameters.
 func TestNewReplicas(t *testing.T) {
 	m := must.Get(nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, likelihood.Gaussian{}, 1, 2))(t)
 	if m.Host == nil || m.Replicas != 2 || !slices.Equal(m.Seeds(), []uint64{1, 2}) {
 		t.Errorf("host %v, %d replicas, seeds %v", m.Host, m.Replicas, m.Seeds())
+	}
+	if single := newModel(t, m.Network, m.Likelihood, 1); (single.Host != nil) != ops.IsGo(single.Backend) {
+		t.Errorf("a single model has the host %v on backend %s", single.Host, single.Backend.Name())
 	}
 	if _, err := m.NoiseVariances(); err == nil {
 		t.Error("an untrained model has noise variances")

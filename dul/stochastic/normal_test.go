@@ -16,23 +16,11 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// The layers fit: all have the area of the lowest, and the uppermost ends at f(0).
-func TestLayersOfTheZiggurat(t *testing.T) {
-	area := edges[0] * density(edges[1])
-	for i := 1; i < layers; i++ {
-		if got := edges[i] * (density(edges[i+1]) - density(edges[i])); math.Abs(got/area-1) > 1e-9 {
-			t.Errorf("layer %d of %d has area %g, want %g", i, layers, got, area)
-		}
-	}
-}
-
 // The draws fill intervals of equal probability equally, and those beyond
 // several limits, where layers differ in kind, are as many as they should be.
 func TestNormalDraws(t *testing.T) {
 	t.Run("host/float32", func(t *testing.T) { testNormalDraws(t, filled[float32]()) })
 	t.Run("host/float64", func(t *testing.T) { testNormalDraws(t, filled[float64]()) })
-	t.Run("graph/float32", func(t *testing.T) { testNormalDraws(t, drawnInGraph[float32](t)) })
-	t.Run("graph/float64", func(t *testing.T) { testNormalDraws(t, drawnInGraph[float64](t)) })
 }
 
 const drawn = 2_000_001
@@ -46,16 +34,6 @@ func filled[T float32 | float64]() []T {
 // fillNormal fills noise with draws of N(0, 1).
 func fillNormal[T float32 | float64](stream *rand.Rand, noise []T) {
 	fill(noise, law{}, func(yield func(*rand.Rand, part) bool) { yield(stream, part{0, 1, len(noise), 0}) })
-}
-
-func drawnInGraph[T float32 | float64](t *testing.T) []T {
-	store := model.NewStore()
-	must.Do(t, store.SetRNGStateFromSeed(5))
-	z := must.Get(model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
-		return InGraph{}.Draw(s, g, Gaussian(), shapes.Make(dtypes.FromGenericsType[T](), drawn))
-	}))(t)
-	noise := must.Get(tensors.CopyFlatData[T](z))(t)
-	return noise
 }
 
 // The bits of a draw are those that SplitMix64 is published to give of the seed 0, the next draw's 2^32 words later.
@@ -135,14 +113,6 @@ func TestNormalDrawsOfOddLength(t *testing.T) {
 			t.Errorf("draw %d of 3 is %g, of 4 %g", i, x, even[i])
 		}
 	}
-}
-
-func BenchmarkNormal(b *testing.B) {
-	stream, noise := rand.New(rand.NewPCG(1, 2)), make([]float32, 1000)
-	for b.Loop() {
-		fillNormal(stream, noise)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(noise)), "ns/draw")
 }
 
 // The formula is the inverse of the distribution function at every probability:
