@@ -1,14 +1,9 @@
-// Package baselines implements the methods that the paper compares density
-// uncertainty layers with, one file a method; SNGP and DUE share gp.go and
-// spectral.go.
+// Package baselines implements the methods that the paper compares density uncertainty layers with.
 //
-// Each is a family of layers with Dense(scope, x, units) for vectors and
-// Conv(scope, x, spec) for images, as dul.Density is. The zero values of
-// Deterministic, MFVI, Rank1, VDropout and MCDropout have the text's settings.
-// SNGP and DUE are Gaussian processes on the features of a network of
-// SpectralNormed layers, whose Dense is the head; they must be told of the data
-// first: SNGP.Examples, DUE.Start. An ensemble is no family but a mixture of
-// predictions: predict.Mix, predict.MixClasses.
+// Each is a family of layers with Dense(scope, x, units) for vectors and Conv(scope, x, spec) for images, as dul.Density
+// is. The zero values of Deterministic, MFVI, Rank1, VDropout and MCDropout have the text's settings. SNGP and DUE are
+// Gaussian processes on the features of SpectralNormed layers, whose Dense is the head; they need SNGP.Examples and
+// DUE.Start. An ensemble is a mixture of predictions: predict.Mix, predict.MixClasses.
 package baselines
 
 import (

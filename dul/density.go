@@ -1,10 +1,6 @@
-// Package dul implements the density uncertainty layers of Park & Blei,
-// "Density Uncertainty Layers for Reliable Uncertainty Estimation"
-// (AISTATS 2024), for GoMLX.
-//
-// A density uncertainty layer is a linear layer with noise whose variance
-// follows the energy of its input under a Gaussian fitted to the layer's
-// inputs: inputs that are improbable in the training data get more noise.
+// Package dul implements the density uncertainty layers of Park & Blei, "Density Uncertainty Layers for Reliable
+// Uncertainty Estimation" (AISTATS 2024), for GoMLX: linear layers with noise whose variance follows the energy of the
+// input under a Gaussian that is fitted to the layer's inputs. Improbable inputs get more noise.
 package dul
 
 import (

@@ -1,9 +1,7 @@
-// Package fetch gets data files that are too large to ship: from a local folder,
-// from the cache, or from their official addresses.
+// Package fetch gets data files from a local folder, from the cache, or from their official addresses.
 //
-// Every file is checked against its SHA-256. A download goes to a ".part" file,
-// which a later call resumes, and gets its name when its checksum is right. If
-// several processes ask for one file, one downloads it and the others wait.
+// Every file is checked against its SHA-256. A download goes to a ".part" file, which a later call resumes, and gets its
+// name when its checksum is right. If several processes ask for one file, one downloads it and the others wait.
 package fetch
 
 import (

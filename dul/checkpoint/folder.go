@@ -1,14 +1,10 @@
-// Package checkpoint saves the state of a training run, so that a run that was
-// stopped or killed goes on as if it had not been.
+// Package checkpoint saves the state of a training run, so that a run that was stopped or killed resumes as if it had not
+// been, and trained models.
 //
-// A checkpoint is a file step-00001234.safetensors. Its tensors are all variables of
-// the store, with the optimizer's and the state of random draws in the graph, but
-// without the buffers of host noise, which every execution fills anew. Its metadata
-// have the run's progress, the position of the host's noise streams, the list of
-// variables and a checksum of it all.
-//
-// The file has its name only when all of it is on disk. Tensors are called by their
-// variable's path without the first slash; [ReadTensors] and other programs read them.
+// A checkpoint is a file step-00001234.safetensors, which has its name only when all of it is on disk. Its tensors are all
+// variables of the store, called by their paths without the first slash, but not the buffers of host noise, which every
+// execution fills anew. Its metadata have the run's progress, the state of the host's noise, the list of variables and a
+// checksum of it all. [ReadTensors] and other programs read it.
 package checkpoint
 
 import (

@@ -1,24 +1,13 @@
-// Package conv holds what the image layers of all methods are made of: one
-// convolution, operations by channel, and batch normalisation, written once for
-// all backends.
+// Package conv holds what the image layers of all methods are made of, for all backends: convolution, operations by
+// channel, and batch normalisation.
 //
-// # Shapes
-//
-// Images are [channels, batch, height, width]. The channel comes first, so that
-// an image batch is a matrix with one row for each channel (Channels) and a
-// convolution is a product of matrices: the kernel, [filters, channels*size*size],
-// times the patches of the image, [channels*size*size, batch*height*width]. An
+// Images are [channels, batch, height, width]: a matrix with one row for each channel (Channels), so that a convolution is
+// a product of the kernel, [filters, channels*size*size], and the patches, [channels*size*size, batch*height*width]. An
 // entry for each channel is a column, [channels, 1].
 //
-// # Order in memory
-//
-// That is also the order in memory on the pure Go backend. Compilers convolve
-// faster, and sum over pixels faster, where the channels of a pixel lie next to
-// each other. So there every function of this package turns its inputs to [batch,
-// height, width, channels], or [batch*height*width, channels], and its result
-// back. Between two of them the turns cancel, which compilers see: they
-// move nothing. What is done to images entry by entry goes through Entrywise for
-// the same reason.
+// The pure Go backend keeps images in this order. Compilers are faster where the channels of a pixel lie next to each
+// other. For them every function of this package turns its inputs to [batch, height, width, channels], and its result
+// back; between two functions compilers cancel the turns. Do what is done entry by entry through Entrywise, which turns too.
 package conv
 
 import (

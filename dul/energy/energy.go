@@ -1,16 +1,12 @@
-// Package energy holds the generative models whose energy grounds the variance
-// of a density uncertainty layer with the input h,
+// Package energy holds the models of a layer's inputs h whose energy gives the variance of the noise,
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// (section 2.1 of the paper). The paper's two are LDL, a zero-mean Gaussian, and
-// Rank1Mixture, a mixture of such, whose energy is no quadratic form. Two more
-// are controls: Diagonal, a Gaussian too, and Constant, which has no density.
+// (section 2.1 of the paper): its LDL, a zero-mean Gaussian, and Rank1Mixture, whose energy is no quadratic form, and two
+// controls, Diagonal and Constant, which has no density.
 //
-// The paper bounds no variance from below. Here those of LDL and of Diagonal, and
-// the diagonals of Rank1Mixture, end at 1e-4, a hundredth of the deviation of a
-// standardised input: a feature that is always zero, as that of a unit which never
-// opens, would send its variance to zero and the precision to infinity.
+// Unlike in the paper, variances of LDL and Diagonal, and the diagonals of Rank1Mixture, are at least about 1e-4: that of a
+// feature which is always zero would go to zero, and its precision to infinity.
 package energy
 
 import (

@@ -6,7 +6,7 @@
 //	start, err := p.Start(m)
 //	chains, err := hmc.Sample(ctx, p.Density, start, hmc.Options{Warmup: 500, Draws: 500, Leapfrogs: 50})
 //
-// Several chains show whether they agree: see Chains.Number, metrics.SplitRHat and metrics.EffectiveSize.
+// Whether the chains agree say metrics.SplitRHat and metrics.EffectiveSize of Chains.Number.
 package hmc
 
 import (

@@ -1,31 +1,20 @@
-// Package layertest checks a family of stochastic layers against what every
-// family of this project keeps to, in one line of a test:
+// Package layertest checks a family of stochastic layers of your own, in one line of a test:
 //
 //	func TestMine(t *testing.T) { layertest.Dense(t, mine.Layers{}) }
 //
-// The checks, each a subtest of its own:
+// The checks, each a subtest:
 //
-//   - shapes: output, KL, log-likelihood and energies have the right shapes and
-//     the type of the input, for several geometries and both precisions;
+//   - shapes: output, KL, log-likelihood and energies have the right shapes, and the type of the input;
 //   - precision: single precision gives what double precision gives;
-//   - gradients: those of output, KL, log-likelihood and energy with respect to
-//     the input and all trained parameters are the finite differences;
+//   - gradients: those of all of these, with respect to the input and all trained parameters, are finite differences;
 //   - KL: it is not negative, and does not depend on the size of the batch;
-//   - neighbours: the output for an example, its log-likelihood and its energy do not
-//     depend on the other examples of the batch;
-//   - noise: it is drawn anew for every execution and example, and is a function
-//     of the seed, whether it comes from the host or from the graph;
-//   - replicas: each replica of a batch of them is the layer that its seed gives
-//     alone, in start, output, KL and log-likelihood;
+//   - neighbours: what is computed for an example does not depend on the other examples of the batch;
+//   - noise: it is drawn anew for every execution and example, and follows from the seed, on the host and in the graph;
+//   - replicas: each replica of a batch of them is the layer that its seed gives alone;
 //   - moments: the output has the mean and variance that the caller states.
 //
-// Energy and Likelihood check an energy model and a likelihood of your own in the same way, and Network a network.
-//
-// The layer is built in the scope "/layer". It must make its parameters by
-// package params and draw its noise by stochastic.Draw.
-//
-// What the checks themselves are made of, and recorded reference cases, are in
-// package fixtures below.
+// The layer is built in the scope "/layer". It must make its parameters by package params and draw its noise by
+// stochastic.Draw. Energy, Likelihood and Network check an energy model, a likelihood and a network.
 package layertest
 
 import (

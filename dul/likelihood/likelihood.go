@@ -1,5 +1,5 @@
-// Package likelihood holds what a network's outputs say of the targets: the
-// distribution p(y | outputs) whose negative logarithm training minimises.
+// Package likelihood holds the distributions p(y | outputs) of a target given a network's outputs. Training minimises the
+// negative logarithm.
 package likelihood
 
 import (

@@ -1,9 +1,6 @@
-// Package linalg has the factorisations of small symmetric matrices that Gaussian
-// processes need and GoMLX lacks, with gradients, for all backends.
-//
-// Matrices are [..., n, n]; leading axes are a batch. A factorisation is a fixed
-// number of operations in the graph, about 15 n, most of them products of
-// matrices: it is for n from 1 to a few hundred, and for many matrices at once.
+// Package linalg has the factorisations of small symmetric matrices [..., n, n] that Gaussian processes need and GoMLX
+// lacks, with gradients, for all backends. A factorisation is about 15 n operations in the graph, most of them products
+// of matrices: it is for n up to a few hundred, and for many matrices at once.
 package linalg
 
 import (

@@ -1,9 +1,8 @@
 // Package metrics computes the numbers by which predictions are judged, from plain slices.
 //
-// Conventions. Tables of values are flat and row-major: probs of N examples and C classes has length
-// N*C. Lists of Monte Carlo samples are [sample][example]. As in gonum, a programming mistake panics: lengths
-// that do not match, a class or an index that there is not, a level outside (0, 1). NaN gives NaN, as does what
-// is not defined: a mean of nothing, the AUROC of examples of one kind. Inputs are never changed.
+// Values of N examples and C classes are row-major, [N*C]; lists of Monte Carlo samples are [sample][example]. As in
+// gonum, a programming mistake panics, such as lengths that do not match. NaN gives NaN, as does what is not defined, such
+// as the AUROC of examples of one kind. Inputs are never changed.
 package metrics
 
 import (

@@ -1,5 +1,4 @@
-// Package nets builds networks over any family of layers: dul.Density or one of
-// package baselines.
+// Package nets builds networks over any family of layers, and models of them: dul.Density or one of package baselines.
 package nets
 
 import (

@@ -1,18 +1,9 @@
-// Package ops holds the few tensor operations that every layer of this project
-// is made of.
+// Package ops holds the tensor operations that all layers are made of.
 //
-// # Shapes
+// Activations are [batch, features], or [replicas, batch, features] for independent models of one shape that are computed
+// in one graph. Weights are then [replicas, in, out] and vectors [replicas, 1, out]; a layer is written once for both.
 //
-// Activations are [batch, features]. A leading axis makes them
-// [replicas, batch, features]: replicas are independent models of one shape
-// (twenty train/test splits, five ensemble members) that are computed in one
-// graph. Weights then are [replicas, in, out] and vectors [replicas, 1, out];
-// nothing else changes, so a layer is written once for both.
-//
-// # Gradients
-//
-// GoMLX differentiates all of it but Product, ReLU and Exp, which say why they have
-// gradients of their own.
+// Product, ReLU and Exp have gradients of their own; GoMLX differentiates the rest.
 package ops
 
 import (

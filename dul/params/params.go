@@ -1,7 +1,5 @@
-// Package params creates the parameters of all layers: it gives each one a
-// role, so that an optimizer can treat groups differently by what they are
-// instead of by what they are called, and an initial value that depends on
-// nothing but the seed and the parameter's path.
+// Package params makes the parameters of layers. Each has a role, by which optimizers tell groups apart, and an initial
+// value that depends on the seed and the parameter's path alone.
 package params
 
 import (

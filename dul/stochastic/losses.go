@@ -1,7 +1,5 @@
-// Package stochastic holds what all stochastic layers share: Gaussian
-// posteriors and their Kullback-Leibler divergence, the noise source, and the
-// per-graph sums of the KL and log-likelihood terms that layers contribute to the
-// objective.
+// Package stochastic holds what stochastic layers share: sources of noise, the Kullback-Leibler divergence of Gaussian
+// posteriors, and the sums of KL and log-likelihood that the layers of a graph add to the objective.
 package stochastic
 
 import (
