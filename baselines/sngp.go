@@ -88,9 +88,7 @@ func (l SNGP) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 // Norm is that of SpectralNormed.
 func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
-// filled has the usual settings in the place of zeros. It panics on settings that
-// cannot be: at the first training step, and not when Posterior or a prediction
-// needs them after the last.
+// filled has the usual settings in the place of zeros. It panics on settings that cannot be, at the first training step.
 func (l SNGP) filled() SNGP {
 	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, usualFeatures)
 	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, 1)
@@ -122,7 +120,7 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // units have, [..., n, 1]. It panics before Posterior was called.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
 	phi, mean := l.filled().mean(s, x, units)
-	claim(s, phi)
+	markUsed(s, phi)
 	v := s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot))
 	if v == nil {
 		panic(fmt.Errorf("SNGP has no covariance at %s: call SNGP.Posterior after training, and before the model is exported", s.Scope()))
@@ -195,10 +193,9 @@ const (
 	covarianceRoot = "covariance_root"
 )
 
-// claim asks for those of the head's variables that are there. Training has no need
-// of the covariance, nor evaluation of the sums, but a model that was loaded from a
-// file has all of them, and each must be asked for to be known as its own.
-func claim(s *model.Scope, phi *graph.Node) {
+// markUsed marks the head's variables that a loaded file holds as used, so that params.CheckLoaded does not report them:
+// training does not read the covariance, evaluation not the sums.
+func markUsed(s *model.Scope, phi *graph.Node) {
 	d := phi.Shape().Dim(-1)
 	for i, name := range []string{precisionSum, covarianceRoot, seenExamples} {
 		if size := []int{d, d, 1}[i]; s.Store().GetVariable(model.JoinPath(s.Scope(), name)) != nil {
@@ -213,7 +210,7 @@ func (l SNGP) accumulate(s *model.Scope, phi *graph.Node) {
 	if l.Examples < 1 {
 		panic(fmt.Errorf("SNGP.Examples is %d at %s; it must be the number of training examples", l.Examples, s.Scope()))
 	}
-	claim(s, phi)
+	markUsed(s, phi)
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)
 	batch := ops.TransposedProduct(phi, phi)
 	sum := params.Statistic(s, phi, precisionSum, params.Constant(0), d, d)

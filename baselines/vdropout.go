@@ -21,9 +21,9 @@ import (
 type VDropout struct {
 	Alpha float64 // 0 means 0.1
 	// Adaptive trains alpha, one for each unit. The noise is that of min(alpha, 1), the KL
-	// that of alpha itself, as in the authors' code: an alpha that passes 1 has no gradient
-	// but the KL's, whose cubic approximation then falls without end. Such a training has
-	// no minimum, but the network is that of alpha = 1.
+	// that of alpha itself, as in the authors' code. Above alpha = 1 only the KL has a
+	// gradient, and its cubic approximation decreases without bound: the loss then has no
+	// minimum; the predictions are those of alpha = 1.
 	Adaptive bool
 	// DoubledConvAlpha makes Conv start at 2 Alpha, as the authors' code does.
 	DoubledConvAlpha bool

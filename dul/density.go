@@ -98,13 +98,11 @@ type Density struct {
 	// clips energy.LDL and not energy.Rank1Mixture.
 	Clip bool
 	// MeanEnergy puts the mean of the energies over the training examples in the
-	// place of E(h): a layer with as much noise on average, which is the same for
-	// every input. It is the control that tells where the noise goes from how much
-	// there is, neither the paper nor the authors' code has it. In training it is the
+	// place of E(h): a control with as much noise on average, the same for every
+	// input. Neither the paper nor the authors' code has it. In training it is the
 	// mean over the batch, in convolutions also over positions; in evaluation a running
 	// mean of these. The energies reported and the log-likelihood are not changed.
-	// Replicas must have equally many examples: the mean of a batch counts the rows of
-	// zeros that fill up a replica with fewer.
+	// Replicas must have equally many examples: the mean of a batch counts rows of padding.
 	MeanEnergy bool
 	// HalfD makes the variance gamma E + beta D/2, D as in Clip: D/2 is the mean
 	// energy of a fitted Gaussian, so that gamma and beta mean the same amount of
@@ -135,10 +133,9 @@ type Density struct {
 //	f(h) = h W + b + h W' + b',   W'_j = sqrt(gamma_j/2) L D^(1/2) Z_j,   b'_j = sqrt(beta_j) xi_j
 //	Cov[f^j(h), f^j(g)] = gamma^j/2 h' L D L' g + beta^j
 //
-// so that f(h) has the same distribution as above at each h, and so has the output of a network of such layers. No other
-// Gaussian with affine draws has the same variances: they fix its covariances. Where the energy is the same for all inputs
-// (MeanEnergy, energy.Constant), W' is 0 and all noise is in the bias. Clip, noise that is not Gaussian and
-// energy.Rank1Mixture have no such draws: Dense panics.
+// so that f(h) has the same distribution as above at each h; the variances fix the covariances. Where the energy is the
+// same for all inputs (MeanEnergy, energy.Constant), W' is 0 and all noise is in the bias. Clip, noise that is not Gaussian
+// and energy.Rank1Mixture have no such draws: Dense panics.
 //
 // The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)) and, where the
 // energy model has one, log p_energy(h) to the graph's stochastic.LayerLosses. It
@@ -201,8 +198,7 @@ func (l Density) addTerms(each shapes.Shape, energy, logLikelihood *graph.Node) 
 	}
 }
 
-// assertShape panics on a term of the energy model that has another shape than it
-// should, which might be broadcast without a word.
+// assertShape panics on a term of the energy model that has another shape than it should; GoMLX might broadcast it.
 func (l Density) assertShape(name string, term *graph.Node, want shapes.Shape) {
 	if term == nil {
 		panic(fmt.Errorf("dul.Density: the energy model %T gives no %s; want shape %s", l.Energy, name, want))
@@ -212,9 +208,8 @@ func (l Density) assertShape(name string, term *graph.Node, want shapes.Shape) {
 	}
 }
 
-// generativeInput is the input h as the energy model sees it. Unless Attached it
-// is a constant for L_omega; the identity around it can be differentiated to,
-// which a stopped gradient cannot.
+// generativeInput is the input h as the energy model sees it: with a stopped gradient, unless Attached. The Identity makes
+// a node of its own, so that PaperGradients can ask for the gradient with respect to it.
 func (l Density) generativeInput(h *graph.Node) *graph.Node {
 	switch l.Gradients {
 	case Attached:
@@ -225,9 +220,8 @@ func (l Density) generativeInput(h *graph.Node) *graph.Node {
 	return graph.Identity(graph.StopGradient(h))
 }
 
-// noiseEnergy is the energy e of D dimensions as it scales the noise; the energy
-// model computed it from seen, which is h. It is [..., batch, 1] or an image of one
-// channel.
+// noiseEnergy is the energy e, [..., batch, 1] or an image of one channel, as it scales the noise, with the gradient that
+// l.Gradients allows. e was computed from seen, a copy of h, of D dimensions.
 func (l Density) noiseEnergy(s *model.Scope, e, seen, h *graph.Node, dimensions int) *graph.Node {
 	switch l.Gradients {
 	case PaperGradients:
@@ -260,11 +254,9 @@ func meanEnergy(s *model.Scope, e *graph.Node, dimensions int) *graph.Node {
 	return graph.Reshape(graph.BroadcastToDims(mean, column.Shape().Dimensions...), e.Shape().Dimensions...)
 }
 
-// throughInput is the energy e, of which the gradient reaches the input h and not
-// the energy model's parameters. e is computed from seen, a copy of h that the
-// gradient of the log-likelihood does not leave, so that one evaluation of the
-// energy serves both objectives: the derivative with respect to h alone is built
-// when the gradient arrives, and no product is computed twice.
+// throughInput is the energy e with a gradient that reaches the input h and not the energy model's parameters. e was
+// computed from seen, a copy of h, so that one evaluation serves both objectives: the derivative with respect to h is built
+// when the gradient arrives.
 func throughInput(e, seen, h *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{h},
 		func(in []*graph.Node) *graph.Node { return ops.Tied(graph.StopGradient(e), in) },
@@ -273,9 +265,7 @@ func throughInput(e, seen, h *graph.Node) *graph.Node {
 		})
 }
 
-// noiseVariance is gamma or beta, the exponential of the parameter of the given
-// name with one entry for each output, whose KL it adds to the graph's
-// stochastic.LayerLosses.
+// noiseVariance is gamma or beta, the exponential of the named parameter, with one entry for each output. It adds the KL.
 func (l Density) noiseVariance(s *model.Scope, like *graph.Node, name string, priorStd float64, rows, columns int) *graph.Node {
 	logVariance := params.New(s, like, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), rows, columns)
 	stochastic.LayerLossesOf(like.Graph()).AddKL(stochastic.GaussianKL(nil, logVariance, 0, priorStd))
@@ -327,10 +317,9 @@ func (l Density) withDefaults() Density {
 	return l
 }
 
-// EnergyMultiplyAdds is the number of multiply-adds that the energy model of a
-// layer with window w takes for one image of channels x height x width pixels,
-// in prediction and in a training step: the gradient of its parameters takes as
-// many again, and that of its input, which is there unless Detached, once more. An energy model that does not say what it takes counts as nothing.
+// EnergyMultiplyAdds is the number of multiply-adds of the energy model of a layer with window w for one image of channels
+// x height x width pixels, in prediction and in a training step: the gradient of its parameters takes as many again, and,
+// unless Detached, that of its input. An energy model without the method MultiplyAdds counts as nothing.
 func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width int) (forward, training int) {
 	counted, ok := l.withDefaults().Energy.(interface {
 		MultiplyAdds(channels int, w conv.Window, height, width int) int

@@ -265,10 +265,8 @@ func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.N
 //
 //	defer nets.PanicWithError("NLL of the likelihood of type %T", l)
 //
-// What they panic with that is no error, such as a text, it then panics with as an
-// error that begins with these words, and so for what Go panics with itself, such as
-// an index out of range. GoMLX catches errors alone: anything else would pass it by with
-// a lock closed, for which the closing of the model then waits without end.
+// It turns a panic with anything but an error, or with one of Go's own, into a panic with an error that begins with these
+// words. GoMLX recovers only from errors; another value would leave its lock held, and closing the model would hang.
 func PanicWithError(format string, args ...any) {
 	switch problem := recover().(type) {
 	case nil:
@@ -281,8 +279,7 @@ func PanicWithError(format string, args ...any) {
 	}
 }
 
-// Cause is why a graph could not be built or executed, without what GoMLX says in
-// front of it: some 250 characters about its own functions.
+// Cause is why a graph could not be built or executed, without the 250 characters that GoMLX puts in front of it.
 func Cause(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if cause := errors.Unwrap(e); cause != nil && strings.HasPrefix(e.Error(), "graphFn for ") && strings.HasSuffix(e.Error(), " panicked: "+cause.Error()) {
@@ -292,9 +289,8 @@ func Cause(err error) error {
 	return err
 }
 
-// With is the model with another network in the place of its own, on the same
-// parameters, and without a likelihood: such as one without a last layer, whose
-// outputs are features. It is asked for as many outputs as the model's own.
+// With is the model with another network on the same parameters, such as one without a last layer, whose outputs are
+// features, and without a likelihood. The network is asked for as many outputs as the model's own.
 func (m *Model) With(network Network) *Model {
 	other := *m
 	other.Network, other.Likelihood, other.outputs = network, nil, m.outputCount()

@@ -21,15 +21,12 @@ import (
 // output y and dL/dy and returns dL/dinput for every input, each of its
 // input's shape, or nil where an input needs none (its gradient is then zero).
 //
-// GoMLX lets only the identity carry a custom gradient, and of one input. So
-// every input and the output pass through such an identity: the backward
-// sweep meets the output's first, which computes all gradients, and then the
-// inputs', which hand them on. What GoMLX derives for f in between is never
-// used and never executed. An input that f does not depend on gets no gradient.
+// GoMLX lets only an identity of one input carry a custom gradient. So every input and the output pass through one:
+// backpropagation meets the output's first, which computes all gradients, and then the inputs', which hand them on. What
+// GoMLX derives for f in between is never executed. An input that f does not depend on gets no gradient.
 //
-// A gradient of the gradient passes through what vjp was made of. That is right
-// where vjp computes with the inputs themselves, y and dy. A node that f made on the
-// way would lead past the output's identity: take such a node by FirstOrder.
+// A gradient of the gradient differentiates vjp. That is right if vjp computes with the inputs, y and dy. Any other node
+// that f made must be taken by FirstOrder.
 func WithGradient(inputs []*graph.Node, f func(inputs []*graph.Node) *graph.Node, vjp func(y, dy *graph.Node) []*graph.Node) *graph.Node {
 	var gradients []*graph.Node
 	wrapped, handedOn := make([]*graph.Node, len(inputs)), make([]bool, len(inputs))
@@ -55,15 +52,13 @@ func WithGradient(inputs []*graph.Node, f func(inputs []*graph.Node) *graph.Node
 var errSecondDerivative = errors.New("a second derivative of an operation of this project (dul/ops, dul/conv, dul/linalg or a density layer), which has first ones alone: " +
 	"put graph.StopGradient around the gradient that is differentiated again, or write the operation with GoMLX's own")
 
-// FirstOrder is x, for the vjp of WithGradient, in a gradient that nobody can
-// differentiate again: to ask for its derivative panics, with an error that says so.
+// FirstOrder is x, for the vjp of WithGradient. Differentiating it panics with an error that says so.
 func FirstOrder(x *graph.Node) *graph.Node {
 	return graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { panic(errSecondDerivative) })
 }
 
-// Tied is y, made to depend on the inputs for the backward sweep, which else
-// would not reach them, as it stops at a y whose gradient is stopped. What is
-// added is always zero: a compiler sees that and leaves it out.
+// Tied adds 0 times the inputs to y, so that backpropagation visits the inputs although the gradient of y is stopped.
+// Compilers leave the sum out.
 func Tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 	g := y.Graph()
 	zero := graph.ScalarZero(g, y.DType())

@@ -38,8 +38,8 @@ const (
 	Likelihood Role = "likelihood"
 	// Running is a statistic that a layer follows without training.
 	Running Role = "running"
-	// Loaded is that of a variable from a file (checkpoint.SetTensors) that no
-	// graph has asked for yet.
+	// Loaded marks a variable that was read from a file (checkpoint.SetTensors) and that
+	// no graph has used yet.
 	Loaded Role = "loaded"
 )
 
@@ -52,8 +52,7 @@ func New(s *model.Scope, like *graph.Node, name string, role Role, initial Initi
 	return variable(s, like, name, role, initial, dims...).NodeValue(like)
 }
 
-// variable is made with its value, and not with a graph that computes it: XLA
-// writes the constants of a graph out as text.
+// variable makes the variable with its value: XLA would write the constants of a graph that computes it as text.
 func variable(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *model.Variable {
 	lead := leadOf(s, like, name)
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
@@ -74,17 +73,13 @@ func variable(s *model.Scope, like *graph.Node, name string, role Role, initial 
 	return v
 }
 
-// Input makes v, a variable of the store, an input of the graph of like, and
-// returns its value there: every execution reads what the variable holds then. New
-// and Statistic do it themselves. Any other variable needs it in a graph that does
-// not train (see [model.Store.SetTraining]) and that is executed again after the
-// variable has changed. For such a graph GoMLX leaves the choice to the backend,
-// and the pure Go backend compiles the value of the moment in, as a constant.
+// Input returns the value of v, a variable of the store, in the graph of like. Use it for a variable that changes between
+// executions of a graph that does not train (see [model.Store.SetTraining]): the pure Go backend would otherwise compile
+// its present value as a constant. New and Statistic do it themselves.
 func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *graph.Node {
 	g := like.Graph()
 	training := store.IsTraining(g)
-	// A variable's kind in a graph is settled when the graph first reads it, and in a
-	// graph that trains it is an input.
+	// In a graph that trains, a variable that is read for the first time becomes an input.
 	store.SetTraining(g, true)
 	defer store.SetTraining(g, training)
 	return v.NodeValue(g)
@@ -107,10 +102,8 @@ func leadOf(s *model.Scope, like *graph.Node, name string) []int {
 
 const replicasKey = "/parameter_replicas"
 
-// SetReplicas says that the activations of the graph g begin with these replica
-// axes: none, or one, of the number of replicas. Parameters have the same axes, and
-// a model of [nets.NewReplicas] calls it for all its graphs. In a graph without it
-// there are no replicas. Call it before the first layer.
+// SetReplicas says that the activations and parameters of the graph g begin with these replica axes: none, or one, of the
+// number of replicas. Models of [nets.NewReplicas] call it. Without it there are no replicas. Call it before the first layer.
 func SetReplicas(g *graph.Graph, axes []int) { model.SetGraphParam(g, replicasKey, axes) }
 
 // Replicas returns the replica axes of the graph g, see [SetReplicas].
@@ -248,10 +241,8 @@ func RoleOf(v *model.Variable, store *model.Store) Role {
 
 const seedsKey = "/parameter_seeds"
 
-// SetSeeds fixes the initial values of all parameters that are created in the
-// store from here on: one seed for each replica, or a single one where there is
-// no replica axis. A replica's initial values depend on its own seed alone, so
-// a model gets the same start by itself and in any batch of replicas.
+// SetSeeds fixes the initial values of all parameters that are created in the store from here on: one seed for each
+// replica, or a single one. A replica starts as the model of its seed does alone.
 func SetSeeds(store *model.Store, seeds ...uint64) {
 	texts := make([]string, len(seeds))
 	for i, seed := range seeds {
@@ -287,9 +278,7 @@ func Seeds(store *model.Store) []uint64 {
 	return seeds
 }
 
-// initialTensor draws the initial value of one parameter. Every replica has a
-// generator of its own, seeded by its seed and the parameter's path, so that
-// the order in which parameters are created does not matter.
+// initialTensor draws the initial value of one parameter, for every replica from its seed and the parameter's path.
 func initialTensor(store *model.Store, path string, shape shapes.Shape, replicated bool, initial Initial) *tensors.Tensor {
 	seeds, dims, replicas := seedsOf(store), shape.Dimensions, 1
 	if replicated {

@@ -29,7 +29,7 @@ type Options struct {
 	// KeepOutputs keeps the outputs of all samples also where class probabilities
 	// are computed of them.
 	KeepOutputs bool
-	// Energies asks for the energies of the layers' inputs.
+	// Energies asks for the energies of the layers' inputs; that no layer has an energy model is an error.
 	Energies bool
 	// Seed fixes the draws: with it they depend on nothing but Seed, the model's own
 	// seeds and parameters, and the numbers of sample and input. The same call gives the
@@ -38,10 +38,8 @@ type Options struct {
 	// the model's stream of noise, so that a second call gives other draws.
 	Seed *uint64
 	// Coherent makes each sample one function of the input: all inputs share its noise, in all batches. At each input by
-	// itself predictions have the same distribution as without it, and joint predictions at several inputs another: see
-	// dul.Density.Dense. It needs a Seed. Dense layers of dul.Density, of all settings that have coherent draws, and of
-	// baselines.MCDropout, Rank1 and VDropout then draw other noise. MFVI draws weights in any case. Layers without
-	// coherent draws are an error.
+	// itself predictions have the same distribution as without it; see dul.Density.Dense. It needs a Seed. Layers without
+	// coherent draws are an error: those with noise for each pixel, Gaussian processes, and the settings of dul.Density that Dense names.
 	Coherent bool
 	// Training applies the network as in training: batch normalisation uses the
 	// statistics of the batch, so that an untrained network can be asked too, and
@@ -136,11 +134,8 @@ func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 	return &Predictor{m, o, map[string]*sampler{}}, m.Check()
 }
 
-// Predict predicts by a model without replicas. Batch normalisation uses its
-// running statistics; the noise of the layers is drawn anew for every sample, and
-// for every batch where it is that of weights. An error comes of bad inputs, of a
-// network that cannot be applied to them, of outputs that are not finite, of energies
-// asked of a network without energy models, and where the context ends.
+// Predict predicts by a model without replicas. Batch normalisation uses its running statistics; the noise of the layers is
+// drawn anew for every sample, that of weights also for every batch. Outputs that are not finite are an error.
 func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, error) {
 	if n := p.model.Replicas; n != 0 {
 		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas, or PredictReplicas", n)
@@ -152,9 +147,8 @@ func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, er
 	return all[0], all[0].checkFinite(0)
 }
 
-// PredictReplicas predicts by each replica of a model at its own inputs x[r]. Where
-// a replica diverged in training its predictions are no numbers, and no error: the
-// others have theirs.
+// PredictReplicas predicts by each replica of a model at its own inputs x[r]. The predictions of a replica that diverged
+// are NaN; this is not an error.
 func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Floats) ([]*Prediction, error) {
 	if n := p.model.Replicas; n != len(x) || n == 0 {
 		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), n)
@@ -521,9 +515,8 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	return nil
 }
 
-// addClasses appends what samples of logits, [M][n*Width], say of n further inputs. At
-// an input where those of a replica are no numbers, as after it diverged, there are no
-// numbers; of a model without replicas that is an error.
+// addClasses appends what samples of logits, [M][n*Width], say of n further inputs. Where the logits of a replica are not
+// finite, probabilities are NaN; for a model without replicas that is an error.
 func (p *sampler) addClasses(to *Prediction, logits [][]float64, n int) error {
 	broken := slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
 	if broken && p.model.Replicas == 0 {

@@ -17,9 +17,8 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A NoiseSource draws the noise of a graph. NoiseBuffers hold what the host drew: so
-// do models from nets.New on the pure Go backend, and those with replicas on all.
-// InGraph draws in the graph: so do models without replicas on all other backends.
+// A NoiseSource draws the noise of a graph. For models on the pure Go backend, and for those with replicas, the host draws
+// it into NoiseBuffers. All other models draw it InGraph.
 type NoiseSource interface {
 	// Draw returns a node of fresh noise from d at every execution of the graph.
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
@@ -53,9 +52,8 @@ func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *
 // examples share its noise. See Coherent.
 func SetCoherent(g *graph.Graph) { model.SetGraphParam(g, coherentKey, true) }
 
-// Coherent says whether draws of the graph g are to be coherent. A layer whose noise differs between examples then draws
-// other noise, of a shape without the number of examples, that gives each output the same distribution. Seeded refuses the
-// draws of a layer that does not.
+// Coherent says whether draws of the graph g are to be coherent. If so, a layer must draw one noise for all examples, without
+// changing the distribution of any single output. Seeded refuses other draws.
 func Coherent(g *graph.Graph) bool {
 	_, found := model.GetGraphParam(g, coherentKey)
 	return found

@@ -13,16 +13,13 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Seeded draws noise on the host that depends on nothing but a seed, the replica, the
-// number of the sample, the number of the example and the place in the network: not
-// on what was drawn before, nor on how many examples or samples a graph computes at
-// once. Noise that all examples share, such as that of weights, depends on the sample
-// alone.
+// Seeded draws noise on the host that depends on a seed, the replica, the numbers of sample and example, and the place in
+// the network alone: not on what was drawn before, nor on how many examples or samples a graph computes at once. Noise that
+// all examples share, such as that of weights, does not depend on the example.
 //
-// Which entries of a draw belong to an example is seen from its shape in two graphs
-// that differ in the number of examples only: the axis that differs is that of the
-// examples, and the entries of an example must be next to each other along it. Call
-// Trace and build such a graph before a graph with NewBuffers.
+// It compares the shapes of a draw in two graphs with different numbers of examples: the axis that differs is that of the
+// examples, along which the entries of an example must be next to each other. Call Trace and build such a graph before a
+// graph with NewBuffers.
 type Seeded struct {
 	seed       uint64
 	replicas   []uint64 // seeds
