@@ -17,7 +17,7 @@ const LESSONS = {
   gap: "Between the points nothing is known. There HMC’s band is 6.3 times as wide as at the points, and density’s 2.2 times; MFVI, Rank-1 and MC dropout narrow. The ensemble’s ratio is 21 because its five networks nearly agree at the points (sd 0.4): in the gap its band is about as wide as HMC’s.",
   side: "All points lie on the right. At x = −3 HMC’s band is 129 wide, MC dropout’s 101, density’s 72, MFVI’s 64, the ensemble’s 55 and Rank-1’s 25.",
   thin: "Six points in the middle are enough: at 0 HMC’s band is 6 wide, and was 21 without them. Density’s is 10 wide, still more than at the other points; the other methods’ bands are 2 to 3 wide.",
-  outlier: "One point at (0, 60) pulls the curve up. At 0 HMC’s band is between 41 and 55. Density, Rank-1 and the ensemble are near it, MFVI is too low (22 to 25), and MC dropout passes the point by (1 to 4).",
+  outlier: "One point at (0, 60) pulls the curve up. At 0 HMC’s band is between 41 and 55. Density, Rank-1 and the ensemble are near it, MFVI is too low (22 to 25), and MC dropout ignores the point (1 to 4).",
   moons: "Two classes in the plane; dark is where the predicted class is uncertain. Density layers and ensembles are uncertain along the boundary between the classes, SNGP and DUE everywhere far from the points. These classifiers were trained before, by the project’s own runs: this page itself trains only regressions with one input.",
 };
 // The settings of Figure 1 and of what is stored.
