@@ -1,5 +1,5 @@
-// Package claims is the account of the paper: each sentence of its abstract, captions and results that can be checked,
-// with what our results say of it.
+// Package claims has each sentence of the abstract, captions and results of the paper that can be checked, with what our
+// results say of it.
 package claims
 
 import (

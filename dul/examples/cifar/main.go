@@ -39,7 +39,7 @@ func main() {
 	quick := flag.Bool("quick", false, "a small network and the sample of images that comes with the program")
 	epochs := flag.Int("epochs", 200, "epochs of training, of which -quick takes 3")
 	seed := flag.Uint64("seed", 1, "seed of parameters, noise and the order of the images")
-	folder := flag.String("checkpoints", "", "folder for checkpoints, from which the same command goes on")
+	folder := flag.String("checkpoints", "", "folder for checkpoints, from which the same command resumes")
 	flag.Parse()
 	if *quick {
 		*epochs = 3

@@ -36,7 +36,7 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2   // the command line is wrong
 	exitDiverged    = 3   // all experiments were carried out, and some diverged
-	exitRequeue     = 75  // SIGTERM: what is done is kept, and the same command goes on (EX_TEMPFAIL of sysexits.h)
+	exitRequeue     = 75  // SIGTERM: what is done is kept, and the same command resumes (EX_TEMPFAIL of sysexits.h)
 	exitHangup      = 129 // as shells report a program whose terminal was closed
 	exitInterrupted = 130 // and one that Ctrl-C ended
 )
