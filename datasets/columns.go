@@ -46,22 +46,39 @@ func (c Column) width() int {
 	return max(1, len(c.Categories))
 }
 
-// code appends the inputs of a number, or of the place of a word among Categories.
-func (c Column) code(x []float64, v float64) []float64 {
+// append appends the inputs of a cell.
+func (c Column) append(x []float64, cell string) ([]float64, error) {
+	none := isMissing(cell)
 	if c.Categories != nil {
-		x = append(x, make([]float64, len(c.Categories))...)
-		x[len(x)-len(c.Categories)+int(v)] = 1
-		return x
+		if none {
+			cell = ""
+		}
+		place, known := slices.BinarySearch(c.Categories, cell)
+		switch {
+		case known:
+			x = append(x, make([]float64, len(c.Categories))...)
+			x[len(x)-len(c.Categories)+place] = 1
+			return x, nil
+		case !none:
+			return x, fmt.Errorf("%s: there is no category %q; there are %q", c.Name, cell, c.Categories)
+		}
 	}
-	x = append(x, v)
 	switch {
-	case !c.MayMiss:
-	case math.IsNaN(v):
-		x = append(x, 1)
-	default:
-		x = append(x, 0)
+	case !none:
+		v, err := parseFinite(cell)
+		if err != nil {
+			return x, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if x = append(x, v); c.MayMiss {
+			x = append(x, 0)
+		}
+		return x, nil
+	case c.MayMiss:
+		return append(x, math.NaN(), 1), nil
+	case cell != "":
+		return x, fmt.Errorf("%s %w (%s)", c.Name, errMissing, cell)
 	}
-	return x
+	return x, fmt.Errorf("%s %w", c.Name, errMissing)
 }
 
 // Inputs are the inputs of a row whose cells are written as in a file that [CSV] reads. The error tells what is wrong with
@@ -71,26 +88,9 @@ func (c Columns) Inputs(cells []string) (x []float64, err error) {
 		return nil, fmt.Errorf("datasets: %w: %d, expected %d", errFieldCount, len(cells), len(c))
 	}
 	for j, cell := range cells {
-		v, none := math.NaN(), isMissing(cell)
 		var wrong error
-		switch column := c[j]; {
-		case column.Categories != nil:
-			if none {
-				cell = ""
-			}
-			place := slices.Index(column.Categories, cell)
-			if v = float64(place); place < 0 {
-				wrong = fmt.Errorf("there is no category %q; there are %q", cell, column.Categories)
-			}
-		case !none:
-			v, wrong = parseFinite(cell)
-		case !column.MayMiss:
-			wrong = errors.New("it has no value")
-		}
-		if wrong != nil {
-			err = errors.Join(err, fmt.Errorf("datasets: column %d, %s: %w", j+1, c[j].Name, wrong))
-		} else if err == nil {
-			x = c[j].code(x, v)
+		if x, wrong = c[j].append(x, cell); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("datasets: column %d: %w", j+1, wrong))
 		}
 	}
 	return x, err

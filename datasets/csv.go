@@ -85,109 +85,85 @@ func (c CSV) parse(text, file string) (*Regression, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	y := c.checkNames(names, fail)
-
-	// Until all words are known, values has the place of a word in words, in the order in which they occur.
-	var values [][]float64
-	words, missing := make([]map[string]int, len(names)), make([]bool, len(names))
+	columns, y := make(Columns, len(names)), c.checkNames(names, fail)
+	words := make([]map[string]bool, len(names)) // of columns of words
 	for j, name := range names {
+		columns[j].Name = name
 		if slices.Contains(c.Categories, name) {
-			words[j] = map[string]int{}
+			words[j] = map[string]bool{}
 		}
 	}
+	type row struct {
+		line  int
+		cells []string
+	}
+	var rows []row
 	for {
-		fields, err := lines.read()
+		cells, err := lines.read()
 		if err == io.EOF {
 			break
 		}
+		rows = append(rows, row{lines.number, cells})
 		switch {
 		case err != nil:
-			fail(len(fields), err, adviceQuotes)
-		case len(fields) != len(names):
-			fail(-1, fmt.Errorf("%w: %d, expected %d", errFieldCount, len(fields), len(names)), "")
-			fields = nil
+			fail(len(cells), err, adviceQuotes)
+		case len(cells) != len(names):
+			fail(-1, fmt.Errorf("%w: %d, expected %d", errFieldCount, len(cells), len(names)), "")
 		}
-		row := make([]float64, len(fields))
-		for j, field := range fields {
-			none := isMissing(field)
+		for j, cell := range cells[:min(len(cells), len(names))] {
+			none := isMissing(cell)
 			switch {
-			case none && (j == y || !c.FillMissing):
-				fail(j, fmt.Errorf("%s has no value%s", names[j], strings.TrimSuffix(" ("+field+")", " ()")), "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there")
-			case words[j] != nil:
-				if none {
-					field = ""
-				}
-				if _, known := words[j][field]; !known {
-					words[j][field] = len(words[j])
-				}
-				row[j] = float64(words[j][field])
-			case none:
-				row[j], missing[j] = math.NaN(), true
-			default:
-				if row[j], err = parseFinite(field); err != nil {
-					fail(j, fmt.Errorf("%s: %w", names[j], err), adviceOn(err))
-				}
+			case words[j] != nil && !none:
+				words[j][cell] = true
+			case words[j] != nil && c.FillMissing:
+				words[j][""] = true
+			case none && c.FillMissing && j != y:
+				columns[j].MayMiss = true
 			}
 		}
-		values = append(values, row)
-	}
-	if len(values) == 0 {
-		fail(-1, errEmpty, "")
 	}
 	for j, of := range words {
+		if of != nil {
+			columns[j].Categories = slices.Sorted(maps.Keys(of))
+		}
 		if len(of) > maxCategories {
 			fail(j, fmt.Errorf("%s has %d categories, and %d are allowed", names[j], len(of), maxCategories), "leave the column out if it names the rows, or put rare ones together")
+		}
+	}
+	if len(rows) == 0 {
+		fail(-1, errEmpty, "")
+	}
+	set := &Regression{N: len(rows)}
+	for _, row := range rows {
+		if len(row.cells) != len(names) {
+			continue
+		}
+		lines.number = row.line
+		for j, cell := range row.cells {
+			to := &set.X
+			if j == y {
+				to = &set.Y
+			}
+			if *to, err = columns[j].append(*to, cell); err != nil {
+				fail(j, err, adviceOn(err))
+			}
 		}
 	}
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	return coded(names, y, values, words, missing), nil
+	columns = slices.Delete(columns, y, y+1)
+	for _, column := range columns {
+		set.Features = append(set.Features, column.inputs()...)
+	}
+	if set.D = len(set.Features); slices.ContainsFunc(columns, func(c Column) bool { return c.Categories != nil || c.MayMiss }) {
+		set.Columns = columns
+	}
+	return set, nil
 }
 
 // maxCategories is the largest number of categories of a column.
 const maxCategories = 1000
-
-// coded makes the set of values, whose column y is the target. words are those of columns of categories, and else nil;
-// missing says which columns of numbers miss some.
-func coded(names []string, y int, values [][]float64, words []map[string]int, missing []bool) *Regression {
-	set := &Regression{N: len(values)}
-	columns, special := make(Columns, len(names)), false
-	for j, name := range names {
-		columns[j] = Column{Name: name, MayMiss: missing[j]}
-		if words[j] != nil {
-			columns[j].Categories = slices.Sorted(maps.Keys(words[j]))
-		}
-		if j != y {
-			set.Features = append(set.Features, columns[j].inputs()...)
-			special = special || missing[j] || words[j] != nil
-		}
-	}
-	set.D = len(set.Features)
-	places := make([][]int, len(names)) // of words among the sorted ones
-	for j, of := range words {
-		places[j] = make([]int, len(of))
-		for word, i := range of {
-			places[j][i], _ = slices.BinarySearch(columns[j].Categories, word)
-		}
-	}
-	for _, row := range values {
-		for j, v := range row {
-			switch {
-			case j == y:
-				set.Y = append(set.Y, v)
-			case words[j] != nil:
-				set.X = columns[j].code(set.X, float64(places[j][int(v)]))
-			default:
-				set.X = columns[j].code(set.X, v)
-			}
-		}
-	}
-	if special {
-		set.Columns = slices.Delete(columns, y, y+1)
-	}
-	return set
-}
 
 // checkNames reports what is wrong with the names of columns, and returns the place of the target.
 func (c CSV) checkNames(names []string, fail func(column int, err error, advice string)) (y int) {
@@ -237,10 +213,11 @@ func (f *faults) add(line, column int, err error, advice string) {
 	}
 }
 
-// err returns the faults, nil if there are none.
+// err returns the faults by lines, nil if there are none.
 func (f *faults) err() error {
 	const most = 10
 	var all []error
+	slices.SortStableFunc(f.first, func(a, b *FileError) int { return a.Line - b.Line })
 	for _, e := range f.first[:min(len(f.first), most)] {
 		if more := f.count[fault{e.Column, e.Advice}] - 1; more > 0 {
 			e.Err = fmt.Errorf("%w (and %d more lines are like this)", e.Err, more)
@@ -255,9 +232,11 @@ func (f *faults) err() error {
 
 const adviceQuotes = "quotes are the first and the last character of a field, and those inside are doubled"
 
-// adviceOn says what to do about a number that cannot be read.
+// adviceOn says what to do about a cell.
 func adviceOn(err error) string {
 	switch {
+	case errors.Is(err, errMissing):
+		return "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there"
 	case errors.Is(err, errNotFinite):
 		return "leave the line out, or give it a finite value"
 	case errors.Is(err, errNotHeld):
@@ -299,23 +278,28 @@ func (l *lines) read() (fields []string, err error) {
 // cutLine cuts the first line off a text. After an error, rest begins at the fault.
 func cutLine(text string, separator rune) (fields []string, rest string, err error) {
 	blank := func(r rune) bool { return r != separator && r != '\n' && unicode.IsSpace(r) }
+	ends := string(separator) + "\n"
 	for {
-		var field strings.Builder
+		field := ""
 		text = strings.TrimLeftFunc(text, blank)
 		quoted := strings.HasPrefix(text, `"`)
-		for inside := quoted; inside; {
-			part, after, closed := strings.Cut(text[1:], `"`)
-			if !closed {
-				return fields, text, errors.New("a quote is not closed")
+		if quoted {
+			end := 1 // after the closing quote
+			for {
+				part := strings.IndexByte(text[end:], '"')
+				if part < 0 {
+					return fields, text, errors.New("a quote is not closed")
+				}
+				end += part + 1
+				if !strings.HasPrefix(text[end:], `"`) {
+					break
+				}
+				end++ // it was doubled
 			}
-			field.WriteString(part)
-			if text, inside = after, strings.HasPrefix(after, `"`); inside { // a doubled quote
-				field.WriteByte('"')
-			} else {
-				text = strings.TrimLeftFunc(text, blank)
-			}
+			field = strings.ReplaceAll(text[1:end-1], `""`, `"`)
+			text = strings.TrimLeftFunc(text[end:], blank)
 		}
-		end := strings.IndexFunc(text, func(r rune) bool { return r == separator || r == '\n' })
+		end := strings.IndexAny(text, ends)
 		if end < 0 {
 			end = len(text)
 		}
@@ -325,9 +309,9 @@ func cutLine(text string, separator rune) (fields []string, rest string, err err
 		case strings.Contains(plain, `"`):
 			return fields, text, errors.New("there is a quote inside of a field without quotes")
 		default:
-			field.WriteString(plain)
+			field += plain
 		}
-		fields = append(fields, strings.TrimSpace(field.String()))
+		fields = append(fields, strings.TrimSpace(field))
 		if text = text[end:]; text == "" || text[0] == '\n' {
 			return fields, strings.TrimPrefix(text, "\n"), nil
 		}
@@ -336,9 +320,11 @@ func cutLine(text string, separator rune) (fields []string, rest string, err err
 }
 
 // isMissing says whether a field stands for a value that is not there.
-func isMissing(field string) bool { return slices.Contains(missingWords, strings.ToLower(field)) }
+func isMissing(field string) bool {
+	return len(field) <= 7 && slices.Contains(missingWords, strings.ToLower(field))
+}
 
-var missingWords = []string{
+var missingWords = []string{ // of at most 7 bytes
 	"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "+nan", "null", "none", "nil", "missing", "nat", "n.a.", "\\n", "?", "-", "--", "—", ".",
 	"#null!", "#div/0!", "#value!", "1.#qnan", "1.#ind", "-1.#ind",
 }

@@ -132,7 +132,7 @@ func TestCSVCategories(t *testing.T) {
 		}
 	}
 	_, err := set.Columns.Inputs([]string{"elm", "", "x"})
-	for _, want := range []string{`column 1, wood: there is no category "elm"; there are ["" "ash" "oak"]`, "column 2, length: it has no value", "column 3, age: strconv"} {
+	for _, want := range []string{`column 1: wood: there is no category "elm"; there are ["" "ash" "oak"]`, "column 2: length has no value", "column 3: age: strconv"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %q", err, want)
 		}
@@ -165,7 +165,7 @@ func TestCSVCategories(t *testing.T) {
 		c    CSV
 		want []string
 	}{
-		{CSV{Categories: []string{"wood"}}, []string{"column 3: age has no value (NA)", "column 1: wood has no value (?)"}},
+		{CSV{Categories: []string{"wood"}}, []string{"column 3: age has no value (NA)", "column 1: wood has no value"}},
 		{CSV{Target: "wood", Categories: []string{"wood", "colour"}, FillMissing: true}, []string{"the target wood cannot have categories", `no column "colour" of categories`}},
 		{CSV{Target: "age", Categories: []string{"wood"}, FillMissing: true}, []string{"column 3: age has no value (NA)"}},
 	} {

@@ -12,6 +12,7 @@ var (
 	errShape      = errors.New("not the expected images")
 	errEmpty      = errors.New("no data")
 	errFieldCount = errors.New("wrong number of columns")
+	errMissing    = errors.New("has no value")
 	errNotFinite  = errors.New("not a finite number")
 	errNotHeld    = errors.New("float64 does not hold the whole number")
 )

@@ -53,7 +53,7 @@ func TestTableOfCategories(t *testing.T) {
 			t.Errorf("the answers to %q are %v and %v, want %v", rows[row], a, b, mean)
 		}
 	}
-	if _, err := o.PredictCells(t.Context(), "elm", "old"); err == nil || !strings.Contains(err.Error(), `the row ["elm" "old"]`) || !strings.Contains(err.Error(), `there is no category "elm"`) || !strings.Contains(err.Error(), "column 2, age: ") {
+	if _, err := o.PredictCells(t.Context(), "elm", "old"); err == nil || !strings.Contains(err.Error(), `the row ["elm" "old"]`) || !strings.Contains(err.Error(), `there is no category "elm"`) || !strings.Contains(err.Error(), "column 2: age: ") {
 		t.Errorf("the error is %v", err)
 	}
 

@@ -134,5 +134,5 @@ func ExampleOpened_PredictCells() {
 	// Output:
 	// ash true <nil>
 	// oak false <nil>
-	// elm false experiment: the row ["elm" "NA"]: datasets: column 1, wood: there is no category "elm"; there are ["ash" "oak"]
+	// elm false experiment: the row ["elm" "NA"]: datasets: column 1: wood: there is no category "elm"; there are ["ash" "oak"]
 }

@@ -212,7 +212,7 @@ func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err erro
 func (o *Opened) PredictCells(ctx context.Context, cells ...string) (Answer, error) {
 	columns := o.scale.Columns
 	if columns == nil {
-		columns = make(datasets.Columns, nets.Floats{Shape: o.scale.Shape}.Size())
+		columns = slices.Repeat(datasets.Columns{{Name: "the input"}}, nets.Floats{Shape: o.scale.Shape}.Size())
 	}
 	row, err := columns.Inputs(cells)
 	if err != nil {
