@@ -509,6 +509,17 @@ func BanditTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
+// BanditFigure shows the differences of BanditTable.
+func BanditFigure(x *tables.Index) (report.Figure, error) {
+	t, err := BanditTable(x)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	f, err := report.Forest{Axis: "regret, less that of density layers", Within: 300}.Of(t)
+	f.Caption = prose.Caption("where-bandit picture", map[string]int{"Seeds": furtherSeeds})
+	return f, err
+}
+
 // over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.
 func over(a, b map[int]float64) tables.Mean {
 	of := slices.Sorted(maps.Keys(a))

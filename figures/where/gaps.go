@@ -49,6 +49,7 @@ func Figures() []tables.NamedFigure {
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: tables.AnySeed(ExactFigure)},
 		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.AnySeed(FunctionFigure)},
 		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: tables.AnySeed(DecisionFigure)},
+		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.AnySeed(BanditFigure)},
 	}
 }
 
