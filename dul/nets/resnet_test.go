@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -35,23 +34,6 @@ var families = map[string]nets.ConvLayers{
 // tiny is a network of all kinds of blocks that takes no time.
 func tiny(layers nets.ConvLayers) nets.ResNet {
 	return nets.ResNet{Layers: layers, Blocks: []int{2, 1, 1}, Widths: []int{2, 3, 4}, Stem: 2}
-}
-
-// The logits of a deterministic network do not depend on which other images are in the batch, in evaluation.
-func TestResNet(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 9))
-	two, one := fixtures.Zeros(3, 2, 8, 8), fixtures.Random(rng, 3, 1, 8, 8)
-	for c := range 3 {
-		copy(two.Values[(2*c+1)*64:(2*c+2)*64], one.Values[c*64:])
-	}
-	c := newModel(t, tiny(baselines.Deterministic{}), likelihood.Categorical{Classes: 5}, 3)
-	exec := must.Get(model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-		return c.Apply(c.Scope(root), x)
-	}))(t)
-	logits := func(x fixtures.Array) fixtures.Array {
-		return fixtures.FromTensor(t, must.Get(exec.Call1(fixtures.Tensor(c.DType, x)))(t))
-	}
-	fixtures.Compare(t, "logits of one image", logits(one), fixtures.Matrix(1, 5, logits(two).Values[5:]...), 1e-12)
 }
 
 // A layer is one that a network asks of a family, with the rest as a plain

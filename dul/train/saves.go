@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,27 +25,19 @@ type Checkpoints struct {
 	// Every saves once so much time has passed since the last save. 0 means ten
 	// minutes, or no limit if EverySteps is given.
 	Every time.Duration
-	// Keep is the number of checkpoints to keep; 0 means 2, so that a damaged one
-	// has another to fall back on.
-	Keep int
 	// Version is that of the program, for the record.
 	Version string
 }
 
 func (c Checkpoints) check() error {
-	if c.EverySteps < 0 || c.Every < 0 || c.Keep < 0 {
-		return fmt.Errorf("train.Checkpoints has EverySteps %d, Every %s and Keep %d; none may be negative", c.EverySteps, c.Every, c.Keep)
+	if c.EverySteps < 0 || c.Every < 0 {
+		return fmt.Errorf("train.Checkpoints has EverySteps %d and Every %s; neither may be negative", c.EverySteps, c.Every)
 	}
 	return nil
 }
 
-func (c Checkpoints) withDefaults() Checkpoints {
-	if c.Every == 0 && c.EverySteps == 0 {
-		c.Every = 10 * time.Minute
-	}
-	c.Keep = cmp.Or(c.Keep, 2)
-	return c
-}
+// keptCheckpoints is how many there are: a damaged one has another to fall back on.
+const keptCheckpoints = 2
 
 // saves are the checkpoints of a run that is going on.
 type saves struct {
@@ -60,8 +51,11 @@ type saves struct {
 
 // trainSaving is train from the last checkpoint on, with new ones on the way.
 func (r *run) trainSaving(ctx context.Context) (err error) {
-	s := &saves{Checkpoints: r.Checkpoints.withDefaults()}
-	if s.folder, err = checkpoint.Open(s.Folder, s.Keep); err != nil {
+	s := &saves{Checkpoints: r.Checkpoints}
+	if s.Every == 0 && s.EverySteps == 0 {
+		s.Every = 10 * time.Minute
+	}
+	if s.folder, err = checkpoint.Open(s.Folder, keptCheckpoints); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.folder.Close()) }()
