@@ -253,8 +253,8 @@ compile() {
   once "$1" "$2" "$GOFLAGS $GOEXPERIMENT $(go env GOCACHE) $(<"$root/go.sum")" go -C "$root" build -v "${@:3}"
 }
 
-# set_up_rest: what notebooks open without, and then want: the language server, which
-# completes, and a full build cache.
+# set_up_rest: what JupyterLab can start without: the language server and a full build
+# cache.
 set_up_rest() {
   lock -rest
   set_up_tool gopls golang.org/x/tools/gopls "Language server"

@@ -42,7 +42,7 @@ type Chains struct {
 	LogDensity [][]float64   // [chain][draw], as Density has it
 	// Acceptance is the mean acceptance probability of the kept transitions.
 	Acceptance float64
-	// Divergences counts the kept transitions, of all chains, whose energy was off by more than 1000 or no number. Such
+	// Divergences counts the kept transitions, of all chains, whose energy was off by more than 1000 or NaN. Such
 	// transitions are rejected. Where there are some, the chains may have missed a part of the distribution.
 	Divergences int
 	// StepSize is the tuned step size, and Scale the standard deviation of each dimension by which steps are scaled.

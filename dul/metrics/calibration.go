@@ -118,9 +118,9 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) float64 
 	return total
 }
 
-// ECEFloor is the mean ECE of so many draws of outcomes with these confidences whose predictions are right with exactly
-// the probability that they say: what ECE would be of a perfectly calibrated model with as many examples, since the
-// mean of an absolute value is not 0. An ECE near it says nothing more. The same seed gives the same draws.
+// ECEFloor is the ECE of a perfectly calibrated model with these confidences: the mean over draws of outcomes that are right
+// with exactly their confidence. It is not 0, since ECE adds absolute values; an ECE near it cannot be told from perfect
+// calibration. The same seed gives the same draws.
 func (o Outcomes) ECEFloor(bins, draws int, seed uint64) float64 {
 	places := o.binned(bins)
 	rng := rand.New(rand.NewPCG(seed, floorStream))

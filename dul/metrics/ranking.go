@@ -165,7 +165,7 @@ func (s Sweep) FPRAtTPR(tpr float64) float64 {
 	for g, hits := range s.hits {
 		found += hits
 		wrong += s.misses[g]
-		// The quotient is rounded as a literal such as 0.95 is, so that 19 of 20 reach 0.95.
+		// 19 of 20 reach 0.95: the quotient is rounded like the literal.
 		if float64(found)/s.positives >= tpr {
 			break
 		}

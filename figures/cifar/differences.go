@@ -162,9 +162,8 @@ func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
 	return newJudgedRun(s, test.Labels, scaled), nil
 }
 
-// crossScaled are the probabilities at the temperature that is best for the other half of the images: those at even places
-// have the one of those at odd places, and the other way round. The temperature is the mean of both. There are none if no
-// temperature is best.
+// crossScaled fits a temperature on each half of the images, those at even and those at odd places, and applies it to the
+// other half. It returns the probabilities and the mean of both temperatures, or nil if no temperature is best.
 func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	var halves [2][]float64
 	var labels [2][]int

@@ -18,8 +18,8 @@ import (
 var (
 	// papersFive are the methods of the paper's ResNet-14 tables.
 	papersFive = []experiment.Method{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
-	// variationals are those of them whose posterior a weight decay on all parameters moves. Without it their posteriors stay
-	// near their start, which the paper does not speak of.
+	// variationals are the methods whose posterior leaves its start only if weight decay also applies to variational
+	// parameters. The paper does not mention this.
 	variationals = []experiment.Method{methods.MFVI, methods.Rank1, methods.Density}
 	// singleNetworks and processes are what the paper's ResNet-14 tables leave out.
 	singleNetworks = []experiment.Method{methods.Deterministic, methods.Ensemble}

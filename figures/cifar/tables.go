@@ -81,8 +81,8 @@ func picture(x *tables.Index, words string, f report.Forest, table func(*tables.
 	return made, err
 }
 
-// coin is the area under the ROC curve of a guess.
-const coin = 0.5
+// chance is the area under the ROC curve of a guess.
+const chance = 0.5
 
 // DifferencesFigure shows Differences.
 func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
@@ -91,7 +91,7 @@ func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
 
 // DetectionFigure shows Detection.
 func (c Comparison) DetectionFigure(x *tables.Index) (report.Figure, error) {
-	return picture(x, "compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(coin)}, c.Detection)
+	return picture(x, "compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(chance)}, c.Detection)
 }
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.

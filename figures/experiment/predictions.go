@@ -341,8 +341,8 @@ func (c column) tensor() *tensors.Tensor {
 	return params.FromFloat64(shapes.Make(dtype, dims...), values)
 }
 
-// rest stands for the logarithm of a probability that is what the others of its row leave to 1. It is positive, as no
-// logarithm of a probability is.
+// rest marks the one class of a row whose probability is not stored: it is 1 minus the others. Logarithms of probabilities
+// are never positive, so 1 is free.
 const rest = 1
 
 // logsOf are the logarithms of rows of probabilities, in numbers of float32. is is false if that loses something.

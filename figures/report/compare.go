@@ -57,10 +57,9 @@ func Decimals(x float64, digits int) int {
 	return min(max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x))))), mostDecimals)
 }
 
-// Align gives the numbers of cells that are compared with each other the same decimals: those with which the middle one of
-// their spreads has two significant digits, but not more than are asked for or, if all numbers are small, than show three
-// digits of the largest. A number whose own spread is at least ten times too large or too small for them has fewer or more,
-// and one that is not ours never has more than it was given with.
+// Align prints all cells with the decimals at which their median standard deviation has two significant digits, and never
+// with more than asked for or, if all numbers are small, than show three digits of the largest. A number whose own spread is
+// ten times too large or too small for them has fewer or more; one that is not ours never has more than it was given with.
 func Align(cells ...*Cell) {
 	var own []int
 	most := 0

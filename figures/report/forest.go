@@ -90,7 +90,7 @@ type Forest struct {
 	// Numbers draws the numbers of cells with their spreads in the place of differences.
 	Numbers bool
 	Only    []string // the headings of the columns that are drawn; nil for all that can be
-	Line    *float64 // where numbers have a dashed line, such as 0.5 of a coin; nil for none
+	Line    *float64 // where numbers have a dashed line, such as chance, 0.5; nil for none
 }
 
 // drawn is the mark and bar of a cell: its difference or, with Numbers, its number and spread. It is nil if there is none.

@@ -77,8 +77,8 @@ func TextCells(texts ...string) []Cell {
 }
 
 // WithoutNotRun is the table without the rows and columns in which nothing was run; NotRun lists them, and a group of which
-// no row is left by its name alone. A row or column is kept if one of its cells has a number of ours, or if none of its cells
-// ever would have one.
+// no row is left by its name alone. A row or column is dropped only if it waits for runs
+// and has no number of ours.
 func (t Table) WithoutNotRun() Table {
 	kept := t
 	kept.Columns, kept.Rows, kept.NotRun = t.Columns[:1:1], nil, slices.Clone(t.NotRun)

@@ -105,7 +105,7 @@ func diverged(r experiment.Result) bool {
 	return is && has && rmse > hopeless*data.MeanError(r.Split)
 }
 
-// With is the index with one more result, which was computed from others. If it is found, the others count as used.
+// With returns a copy of the index with a derived result. Looking it up marks the results it was computed from as used.
 func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
 	more := x.using(x.used)
 	more.results, more.parts = maps.Clone(x.results), maps.Clone(x.parts)
@@ -132,9 +132,8 @@ func (x *Index) using(used map[string]experiment.Result) *Index {
 	return &other
 }
 
-// Once calls compute at the first call with a key. Later calls return the same value, also those with an index that Watched,
-// Unwatched or With made of this one. An error is not kept. It is for what takes long and serves several tables. The key has
-// the identities of the results that the value is computed from. It is of a type of its own, so that no other key equals it.
+// Once memoises compute by key; errors are not kept. Copies of an index share the memo. Give each kind of value a key type
+// of its own, with the identities of the results that the value is computed from.
 func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 	if kept, has := x.once[key]; has {
 		return kept.(T), nil

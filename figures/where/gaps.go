@@ -180,8 +180,8 @@ func (s gapSetting) pairs(x *tables.Index, dataset string, control experiment.Me
 }
 
 // differences are the mean differences of the test NLL, density minus control, of all gaps of a data set that were run with
-// all seeds. A gap on which only one of them diverged on more than half of the seeds has a difference against that one, beyond
-// all others.
+// all seeds. If only one of the two diverged on more than half of a gap's seeds, that gap counts as the largest
+// difference against it.
 func differences(pairs []*pair) []float64 {
 	var all []float64 // infinite if one of the two diverged
 	largest := 0.0
