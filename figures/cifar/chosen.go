@@ -86,8 +86,8 @@ func (s search) candidates() experiment.Experiments {
 
 // searchOf is the search for a method; nil for none.
 func searchOf(m experiment.Method) *search {
-	name := methods.NameOf(m)
-	i := slices.IndexFunc(searches, func(s search) bool { return methods.NameOf(s.method) == name })
+	name := m.Key
+	i := slices.IndexFunc(searches, func(s search) bool { return s.method.Key == name })
 	if name == "" || i < 0 {
 		return nil
 	}
@@ -102,7 +102,7 @@ var chosenCSV []byte
 // chosenColumns are those of chosen.csv.
 const chosenColumns = "method,option,value,held_out_nll"
 
-// chosen are the values of chosen.csv by methods.NameOf.
+// chosen are the values of chosen.csv by Method.Key.
 var chosen = sync.OnceValues(func() (map[string]float64, error) {
 	rows, err := tuning.Read(chosenCSV, chosenColumns)
 	all := map[string]float64{}
@@ -122,7 +122,7 @@ func Chosen(preset experiment.Preset) experiment.Preset {
 		if err != nil {
 			return experiment.Experiment{}, err
 		}
-		if value, has := c[methods.NameOf(m)]; has {
+		if value, has := c[m.Key]; has {
 			return with(preset, searchOf(m).option, value)(data, m)
 		}
 		return preset(data, m)
@@ -134,7 +134,7 @@ func Chosen(preset experiment.Preset) experiment.Preset {
 func Choose(x *tables.Index) (file []byte, missing []string, err error) {
 	var all []tuning.Search
 	for _, s := range searches {
-		one := tuning.Search{For: []string{methods.NameOf(s.method)}, Candidates: s.candidates()}
+		one := tuning.Search{For: []string{s.method.Key}, Candidates: s.candidates()}
 		for _, value := range s.values {
 			one.Settings = append(one.Settings, []string{s.option, strconv.FormatFloat(value, 'g', -1, 64)})
 		}

@@ -67,7 +67,7 @@ func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 	}
 	var rows []row
 	for _, d := range []Images{ten, hundred} {
-		for _, m := range allMethods() {
+		for _, m := range methods.All() {
 			for _, v := range c.variants {
 				if v.only != nil && !slices.ContainsFunc(v.only, m.Same) {
 					continue
@@ -81,7 +81,7 @@ func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 				r.reference = m.Same(methods.Density) && v.only == nil
 				if s := searchOf(m); s != nil {
 					choice, _ := chosen()
-					r.option = fmt.Sprintf("%s = %g", s.option, choice[methods.NameOf(m)])
+					r.option = fmt.Sprintf("%s = %g", s.option, choice[m.Key])
 				}
 				rows = append(rows, r)
 			}
@@ -290,7 +290,7 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 	for _, s := range searches {
 		for i, e := range s.candidates() {
 			r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(s.values[i]), runs: experiment.Experiments{e}}
-			if s.values[i] == choice[methods.NameOf(s.method)] {
+			if s.values[i] == choice[s.method.Key] {
 				r.name += ", chosen"
 			}
 			rows = append(rows, r)

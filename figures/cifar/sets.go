@@ -179,12 +179,3 @@ func processorExperiments() experiment.Experiments {
 		list(Chosen(Processor), ten, 1, processes...),
 		list(Chosen(Processor), ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble
 }
-
-// allMethods are those of methods.All.
-func allMethods() []experiment.Method {
-	var all []experiment.Method
-	for _, m := range methods.All() {
-		all = append(all, m.Method)
-	}
-	return all
-}

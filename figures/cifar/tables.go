@@ -190,7 +190,7 @@ func paperName(m experiment.Method, table string) string {
 			return "Full-rank LDL"
 		}
 	}
-	switch methods.NameOf(m) {
+	switch m.Key {
 	case "mcdropout":
 		return "MCDropout"
 	case "vdropout":

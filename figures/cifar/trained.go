@@ -72,11 +72,11 @@ func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, 
 }
 
 func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
-	i := slices.IndexFunc(exported, func(m experiment.Method) bool { return methods.NameOf(m) == name })
+	i := slices.IndexFunc(exported, func(m experiment.Method) bool { return m.Key == name })
 	if i < 0 {
 		var names []string
 		for _, m := range exported {
-			names = append(names, methods.NameOf(m))
+			names = append(names, m.Key)
 		}
 		return nil, fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist)
 	}

@@ -17,7 +17,6 @@ import (
 	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
@@ -39,7 +38,7 @@ func export(t *testing.T, from string) {
 			results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
 		var content bytes.Buffer
 		must.Do(t, checkpoint.EncodeTensors(&content, named, metadata))
-		must.Do(t, os.WriteFile(filepath.Join(networksFolder, methods.NameOf(m)+networkExtension), content.Bytes(), 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(networksFolder, m.Key+networkExtension), content.Bytes(), 0o644))
 	}
 }
 
@@ -53,7 +52,7 @@ func TestTrainedNetworks(t *testing.T) {
 	x := must.Get(committed())(t)
 	_, test := must.Get2(datasets.CIFAR10Sample())(t)
 	for _, m := range exported {
-		name := methods.NameOf(m)
+		name := m.Key
 		c := must.Get(Trained(backend, name))(t)
 		if !strings.HasPrefix(c.Origin, name+": 10 epochs of 45,000 images of CIFAR-10, seed 0; on 10,000 test images accuracy 8") {
 			t.Errorf("the origin is %s", c.Origin)

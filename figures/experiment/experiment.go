@@ -13,6 +13,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,8 @@ type Set struct {
 
 // A Method is a way to get uncertain predictions.
 type Method struct {
+	// Key is what tables, files and flags call the method, such as "density"; see Called. It is no part of the identity.
+	Key string `experiment:"-"`
 	// Name is the heading of the method's columns. It is shown, and is no part of the identity.
 	Name   string `experiment:"-"`
 	Layers nets.Layers
@@ -242,6 +245,9 @@ func (e Experiment) program() Program {
 
 // members is the number of networks.
 func (m Method) members() int { return max(m.Members, 1) }
+
+// Called is the Key, or of a method without one its Name.
+func (m Method) Called() string { return cmp.Or(m.Key, m.Name) }
 
 // hidden are the layers, or those below a Gaussian process.
 func (m Method) hidden() nets.Layers {

@@ -110,7 +110,7 @@ func (e Experiment) identified() identified {
 		f.Build = nil
 		i.Task.Network = f
 	}
-	i.Task.Name, i.Method.Name, i.Preset, i.Split, i.Seed = "", "", "", 0, 0
+	i.Task.Name, i.Method.Key, i.Method.Name, i.Preset, i.Split, i.Seed = "", "", "", "", 0, 0
 	i.Task.Metrics, i.Task.After = nil, nil
 	return i
 }

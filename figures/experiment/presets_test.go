@@ -53,13 +53,13 @@ func TestSpecsOfPresets(t *testing.T) {
 			if p.name == "uci.StoppedEarly" && m.Process != nil {
 				continue // they cannot be stopped early
 			}
-			e := must.Get(p.preset(p.data, m.Method))(t)
+			e := must.Get(p.preset(p.data, m))(t)
 			if err := e.Check(); err != nil {
 				t.Errorf("%s of %s: %v", m.Name, p.name, err)
 				continue
 			}
-			fmt.Fprintf(&text, "%s of %s: %s", m.Name, p.name, e.Group())
-			if strings.Contains(p.name, ".Paper") || m.Name == "density" {
+			fmt.Fprintf(&text, "%s of %s: %s", m.Key, p.name, e.Group())
+			if strings.Contains(p.name, ".Paper") || m.Key == "density" {
 				fmt.Fprintf(&text, " %s", must.Get(e.Spec())(t))
 			}
 			text.WriteString("\n")
@@ -139,10 +139,10 @@ func TestPresetsKeepSettings(t *testing.T) {
 	}
 	for name, group := range map[string]func(l nets.Layers) string{
 		"uci.Tuned": func(l nets.Layers) string {
-			return must.Get(uci.Tuned(uci.On("yacht"), experiment.Method{Layers: l}))(t)[0].Group()
+			return must.Get(uci.Tuned(uci.On("yacht"), experiment.Method{Key: "mfvi", Layers: l}))(t)[0].Group()
 		},
 		"cifar.Chosen": func(l nets.Layers) string {
-			return must.Get(cifar.Chosen(cifar.Processor)(cifar.Images{Name: cifar.CIFAR10}, experiment.Method{Layers: l}))(t).Group()
+			return must.Get(cifar.Chosen(cifar.Processor)(cifar.Images{Name: cifar.CIFAR10}, experiment.Method{Key: "mfvi", Layers: l}))(t).Group()
 		},
 	} {
 		if value, pointer := group(baselines.MFVI{}), group(&baselines.MFVI{}); value != pointer {

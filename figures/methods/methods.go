@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"math"
 	"reflect"
-	"slices"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -22,63 +21,45 @@ const EnsembleMembers = 5
 // The methods that the paper compares.
 var (
 	// MFVI is mean-field variational inference (Blundell et al. 2015).
-	MFVI = experiment.Method{Name: "MFVI", Layers: baselines.MFVI{}}
+	MFVI = experiment.Method{Key: "mfvi", Name: "MFVI", Layers: baselines.MFVI{}}
 	// MCDropout is Monte Carlo dropout (Gal & Ghahramani 2016).
-	MCDropout = experiment.Method{Name: "MC Dropout", Layers: baselines.MCDropout{}}
+	MCDropout = experiment.Method{Key: "mcdropout", Name: "MC Dropout", Layers: baselines.MCDropout{}}
 	// VDropout is variational dropout (Kingma et al. 2015).
-	VDropout = experiment.Method{Name: "Variational Dropout", Layers: baselines.VDropout{}}
+	VDropout = experiment.Method{Key: "vdropout", Name: "Variational Dropout", Layers: baselines.VDropout{}}
 	// Rank1 is the rank-1 Bayesian neural network (Dusenberry et al. 2020).
-	Rank1 = experiment.Method{Name: "Rank-1 BNN", Layers: baselines.Rank1{}}
+	Rank1 = experiment.Method{Key: "rank1", Name: "Rank-1 BNN", Layers: baselines.Rank1{}}
 	// Density is the paper's method with its full-rank LDL energy.
-	Density = experiment.Method{Name: "Density Uncertainty", Layers: dul.Density{Energy: energy.LDL{}}}
+	Density = experiment.Method{Key: "density", Name: "Density Uncertainty", Layers: dul.Density{Energy: energy.LDL{}}}
 	// DensityMixture is the paper's method with a mixture of rank-1 Gaussians as energy model, a tenth as many as the
 	// layer is wide.
-	DensityMixture = experiment.Method{Name: "Density, rank-1 mixture", Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}}
+	DensityMixture = experiment.Method{Key: "density-rank1mix", Name: "Density, rank-1 mixture", Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}}
 	// SNGP is the spectral-normalised neural Gaussian process (Liu et al. 2020).
-	SNGP = experiment.Method{Name: "SNGP", Process: experiment.SNGP{}}
+	SNGP = experiment.Method{Key: "sngp", Name: "SNGP", Process: experiment.SNGP{}}
 	// DUE is deterministic uncertainty estimation (van Amersfoort et al. 2021).
-	DUE = experiment.Method{Name: "DUE", Process: experiment.DUE{}}
+	DUE = experiment.Method{Key: "due", Name: "DUE", Process: experiment.DUE{}}
 )
 
 // The methods that this project adds.
 var (
 	// DensityDiagonal is the density layer with a Gaussian of independent inputs as energy model.
-	DensityDiagonal = experiment.Method{Name: "Density, diagonal", Layers: dul.Density{Energy: energy.Diagonal{}}}
+	DensityDiagonal = experiment.Method{Key: "density-diagonal", Name: "Density, diagonal", Layers: dul.Density{Energy: energy.Diagonal{}}}
 	// DensityConstant is the density layer whose energy is the same for all inputs: its noise follows nothing. It is the
 	// control that says whether the energy matters.
-	DensityConstant = experiment.Method{Name: "Density, constant", Layers: dul.Density{Energy: energy.Constant{}}}
+	DensityConstant = experiment.Method{Key: "density-constant", Name: "Density, constant", Layers: dul.Density{Energy: energy.Constant{}}}
 	// DensityMean is the density layer with the mean of its energies in the place of each: as much noise, the same for
 	// all inputs. It is the control that says whether it matters where the noise goes.
-	DensityMean = experiment.Method{Name: "Density, mean energy", Layers: dul.Density{Energy: energy.LDL{}, MeanEnergy: true}}
+	DensityMean = experiment.Method{Key: "density-mean", Name: "Density, mean energy", Layers: dul.Density{Energy: energy.LDL{}, MeanEnergy: true}}
 	// Deterministic is a single network without weight noise.
-	Deterministic = experiment.Method{Name: "Deterministic", Layers: baselines.Deterministic{}}
+	Deterministic = experiment.Method{Key: "deterministic", Name: "Deterministic", Layers: baselines.Deterministic{}}
 	// Ensemble is a deep ensemble of deterministic networks (Lakshminarayanan et al. 2017).
-	Ensemble = experiment.Method{Name: "Deep Ensemble", Layers: baselines.Deterministic{}, Members: EnsembleMembers}
+	Ensemble = experiment.Method{Key: "ensemble", Name: "Deep Ensemble", Layers: baselines.Deterministic{}, Members: EnsembleMembers}
 )
 
-// A Named is a method with its name on the command line and in file names.
-type Named struct {
-	Name string
-	experiment.Method
-}
-
 // All are the methods in the order of the paper's tables, then those with which it compares images only, or not at all.
-func All() []Named {
-	return []Named{
-		{"deterministic", Deterministic}, {"mfvi", MFVI}, {"mcdropout", MCDropout}, {"vdropout", VDropout}, {"rank1", Rank1}, {"density", Density},
-		{"density-rank1mix", DensityMixture}, {"ensemble", Ensemble}, {"sngp", SNGP}, {"due", DUE},
-		{"density-diagonal", DensityDiagonal}, {"density-constant", DensityConstant}, {"density-mean", DensityMean},
+func All() []experiment.Method {
+	return []experiment.Method{
+		Deterministic, MFVI, MCDropout, VDropout, Rank1, Density, DensityMixture, Ensemble, SNGP, DUE, DensityDiagonal, DensityConstant, DensityMean,
 	}
-}
-
-// NameOf is the name of a method of All, whatever its title; "" for another method.
-func NameOf(m experiment.Method) string {
-	all := All()
-	i := slices.IndexFunc(all, func(n Named) bool { return n.Same(m) })
-	if i < 0 {
-		return ""
-	}
-	return all[i].Name
 }
 
 // WithNoise sets how strong the noise of a family of layers is at the start: the posterior's standard deviation, or

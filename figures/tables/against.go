@@ -13,18 +13,19 @@ import (
 )
 
 // Against is a table of results at hand, such as Engine.Run returns, with a column for each method. Below the mean ± standard
-// deviation of each metric are the differences from the reference, a method's name, with 95% intervals. Differences are of
+// deviation of each metric are the differences from the reference, which is the Key of a method or the Name of one without a Key, with 95% intervals. Differences are of
 // pairs with equal split and seed. Seeds of one split share its data, and so their mean counts as one pair; if there is a
 // single split, each seed is a pair. A star marks a difference that is significant at 5% among all of the table (Holm). If
 // the source has a method TestTrain() float64, which says how many test examples its overlapping splits have for each training
 // example, the test is corrected for that; see metrics.PairedDifference. If runs of one side diverged, there is no test.
 func Against(list []experiment.Result, reference string, names ...string) (report.Table, error) {
-	t := report.Table{Name: "against", Title: "How do the methods compare with " + reference + "?", Columns: []string{"Metric"},
+	t := report.Table{Name: "against", Columns: []string{"Metric"},
 		Caption: "Mean ± standard deviation of runs. Below: paired differences with 95% intervals and the number of pairs; * significant at 5% among all of the table."}
 	if err := checkMetrics(list, names); err != nil {
 		return t, err
 	}
 	groups, at, tasks := groupsOf(list), map[[2]string]*group{}, []string(nil)
+	name, keys := "", []string(nil) // of the reference
 	for _, g := range groups {
 		task, method := g.first.Task, g.first.Method
 		if at[[2]string{task, method}] != nil {
@@ -33,26 +34,33 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 		at[[2]string{task, method}] = g
 		if !slices.Contains(t.Columns[1:], method) {
 			t.Columns = append(t.Columns, method)
+			keys = append(keys, method)
+			if e := g.first.Experiment; e != nil {
+				keys[len(keys)-1] = e.Method.Called()
+			}
+			if keys[len(keys)-1] == reference {
+				name = method
+			}
 		}
 		if !slices.Contains(tasks, task) {
 			tasks = append(tasks, task)
 		}
 	}
-	if !slices.Contains(t.Columns[1:], reference) {
-		return t, fmt.Errorf("tables: no result is of the method %q; there are %s", reference, strings.Join(t.Columns[1:], ", "))
+	if t.Title = "How do the methods compare with " + name + "?"; name == "" {
+		return t, fmt.Errorf("tables: no result is of the method %q; there are %s", reference, strings.Join(keys, ", "))
 	}
 	var differences []metrics.Difference
 	var cells []*report.Cell // of the differences
 	for _, task := range tasks {
-		of := at[[2]string{task, reference}]
-		for _, name := range names {
-			means, tests := report.Row{Name: name}, report.Row{Name: name + " − " + reference, Cells: make([]report.Cell, len(t.Columns)-1)}
+		of := at[[2]string{task, name}]
+		for _, metric := range names {
+			means, tests := report.Row{Name: metric}, report.Row{Name: metric + " − " + name, Cells: make([]report.Cell, len(t.Columns)-1)}
 			if len(tasks) > 1 {
 				means.Group, tests.Group = task, task
 			}
 			for i, method := range t.Columns[1:] {
 				g, cell := at[[2]string{task, method}], &tests.Cells[i]
-				mean, err := g.mean(name)
+				mean, err := g.mean(metric)
 				if err != nil {
 					return t, err
 				}
@@ -60,7 +68,7 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 				if g == nil || of == nil || g == of {
 					continue
 				}
-				a, b, testTrain, err := g.pairs(of, name)
+				a, b, testTrain, err := g.pairs(of, metric)
 				switch {
 				case err != nil:
 					return t, err

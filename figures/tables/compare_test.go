@@ -162,6 +162,15 @@ func TestAgainst(t *testing.T) {
 	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); got != splits {
 		t.Errorf("got\n%s\nwant\n%s", got, splits)
 	}
+	keyed := slices.Clone(ours)
+	for i, r := range ours {
+		e := *r.Experiment
+		e.Method.Key = "d"
+		keyed[i] = r.Of(e)
+	}
+	if got := text(tables.Against(slices.Concat(theirs, keyed), "d", "nll")); got != splits {
+		t.Errorf("by its key: got\n%s", got)
+	}
 	// Further seeds of a split, as far from each other, move nothing; the order of results does not matter.
 	seeded := func(list []experiment.Result, by float64) (all []experiment.Result) {
 		for _, r := range slices.Backward(list) {

@@ -91,7 +91,7 @@ var detached = func() experiment.Method {
 	m := methods.Density
 	layers := m.Layers.(dul.Density)
 	layers.Gradients = dul.Detached
-	m.Name, m.Layers = "Density, detached energies", layers
+	m.Key, m.Name, m.Layers = "density-detached", "Density, detached energies", layers
 	return m
 }()
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
@@ -63,7 +62,7 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		return s.Table, err
 	}
 	for _, ref := range references {
-		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return methods.NameOf(m) == ref.Method })
+		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return m.Key == ref.Method })
 		if i < 0 {
 			return s.Table, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
 		}

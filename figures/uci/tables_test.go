@@ -208,9 +208,9 @@ func TestNamesOfThePaper(t *testing.T) {
 				t.Errorf("the paper has a row %q: %t", row, ok)
 			}
 			for _, m := range methods.All() {
-				printed := has && slices.Contains([]string{"mcdropout", "vdropout", "rank1", "density"}, m.Name)
+				printed := has && slices.Contains([]string{"mcdropout", "vdropout", "rank1", "density"}, m.Key)
 				for _, x := range tableMetrics {
-					if _, ok := paper.Lookup(x.published, row, paperColumns[m.Method.Name]); ok != printed {
+					if _, ok := paper.Lookup(x.published, row, paperColumns[m.Name]); ok != printed {
 						t.Errorf("a cell for %s in %s: %t, want %t", m.Name, x.published, ok, printed)
 					}
 				}
@@ -240,7 +240,7 @@ func TestPaired(t *testing.T) {
 	var lines []experiment.Result
 	for _, m := range []experiment.Method{methods.Density, methods.Rank1, methods.DUE, methods.SNGP} {
 		lines = append(lines, made(paperSetting(SmallDatasets()...).all(m), func(e experiment.Experiment) map[string]float64 {
-			v := map[string]float64{"density": 10 + float64(e.Split%2), "due": 10.4, "rank1": 20, "sngp": 20}[methods.NameOf(m)]
+			v := map[string]float64{"density": 10 + float64(e.Split%2), "due": 10.4, "rank1": 20, "sngp": 20}[m.Key]
 			return map[string]float64{results.MetricRMSE: v / 100, results.MetricNLL: -v}
 		})...)
 	}

@@ -38,7 +38,7 @@ type chosenFor struct {
 	dataset string
 	splits  string
 	split   int
-	method  string // methods.NameOf
+	method  string // its Key
 }
 
 // tunedColumns are those of tuned.csv.
@@ -75,9 +75,9 @@ func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Expe
 		}
 		for _, m := range list {
 			var some experiment.Experiments
-			name := methods.NameOf(m)
+			name := m.Key
 			if m.Same(methods.DensityMean) {
-				name = methods.NameOf(methods.Density)
+				name = methods.Density.Key
 			}
 			for split := range d.Splits() {
 				c, has := chosen[chosenFor{d.Name, d.Kind.String(), split, name}]

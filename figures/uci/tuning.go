@@ -79,7 +79,7 @@ func Choose(x *tables.Index) (file []byte, missing []string, err error) {
 func search(dataset string, splits Splits, m experiment.Method) []tuning.Search {
 	all := make([]tuning.Search, Data{Name: dataset, Kind: splits}.Splits())
 	for split := range all {
-		all[split].For = []string{dataset, splits.String(), strconv.Itoa(split), methods.NameOf(m)}
+		all[split].For = []string{dataset, splits.String(), strconv.Itoa(split), m.Key}
 	}
 	for _, c := range grid(m) {
 		for split, e := range c.tried(dataset, splits, m) {
@@ -111,7 +111,7 @@ func TuningTable(*tables.Index) (report.Table, error) {
 			for _, m := range list {
 				cell := report.Cell{}
 				if has(tuned.methods, m) {
-					cell = mostChosen(chosen, dataset, tuned.splits, methods.NameOf(m))
+					cell = mostChosen(chosen, dataset, tuned.splits, m.Key)
 				}
 				row.Cells = append(row.Cells, cell)
 			}
@@ -128,7 +128,7 @@ func atEnds(chosen map[chosenFor]choice, list []experiment.Method) string {
 	var parts []string
 	for _, m := range list {
 		least, largest, n := 0, 0, 0
-		name := methods.NameOf(m)
+		name := m.Key
 		for what, c := range chosen {
 			if what.method != name || c.noise == 0 {
 				continue

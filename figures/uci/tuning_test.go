@@ -21,9 +21,9 @@ import (
 func TestTuned(t *testing.T) {
 	chosen := must.Get(choices())(t)
 	for _, m := range []experiment.Method{methods.Density, methods.DensityMean, methods.SNGP, methods.MCDropout} {
-		name := methods.NameOf(m)
+		name := m.Key
 		if m.Name == methods.DensityMean.Name {
-			name = methods.NameOf(methods.Density)
+			name = methods.Density.Key
 		}
 		optimizers := map[string]bool{}
 		for _, e := range must.Get(Tuned(On("wine", "boston"), m))(t) {

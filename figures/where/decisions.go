@@ -361,7 +361,7 @@ func agents() []agent {
 		all = append(all, agent{Method: withPrior(m)})
 	}
 	random := agent{Method: all[0].Method, random: true}
-	random.Name = "Random choice"
+	random.Key, random.Name = "", "Random choice"
 	return append(all, random)
 }
 
@@ -376,11 +376,11 @@ func banditAgents() []agent {
 		all = append(all, agent{Method: withPrior(times(k))})
 	}
 	independent := all[1]
-	independent.Name, independent.independent = "Density, mean energy, independent draws", true
+	independent.Key, independent.Name, independent.independent = "", "Density, mean energy, independent draws", true
 	all = append(all, independent)
 	for _, share := range []float64{0, 0.05, 0.1} {
 		greedy := agent{Method: withPrior(methods.Deterministic), explore: share}
-		greedy.Name = fmt.Sprintf("Greedy, %g %% at random", 100*share)
+		greedy.Key, greedy.Name = "", fmt.Sprintf("Greedy, %g %% at random", 100*share)
 		all = append(all, greedy)
 	}
 	return all

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/tables"
 )
 
@@ -40,7 +39,7 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		wanted []string
 		of     func(experiment.Experiment) string
 	}{
-		{"methods", s.Methods, methodOf},
+		{"methods", s.Methods, func(e experiment.Experiment) string { return e.Method.Called() }},
 		{"datasets", s.Datasets, datasetOf},
 		{"splits", texts(s.Splits), func(e experiment.Experiment) string { return strconv.Itoa(e.Split) }},
 		{"seeds", texts(s.Seeds), func(e experiment.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
@@ -70,17 +69,6 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 func datasetOf(e experiment.Experiment) string {
 	name, _, _ := strings.Cut(e.Task.Name, ",")
 	return strings.ReplaceAll(name, " ", "-")
-}
-
-// methodOf is the name of the method of an experiment in methods.All; one that is not listed has the name by which it is
-// shown.
-func methodOf(e experiment.Experiment) string {
-	for _, listed := range methods.All() {
-		if listed.Method.Name == e.Method.Name {
-			return listed.Name
-		}
-	}
-	return e.Method.Name
 }
 
 // selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
