@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"encoding/csv"
 	"errors"
@@ -12,8 +11,6 @@ import (
 	"strconv"
 
 	"golang.org/x/image/webp"
-
-	"densityuncertainty/datasets/fetch"
 )
 
 // The sample of images that is part of the program; sample/NOTICE.md says where it comes from and on what terms.
@@ -38,50 +35,6 @@ func CIFAR100Sample() (test *Images, err error) {
 // SVHNSample returns 500 of the first 1083 images of SVHN's training part, which come with the program, without labels.
 func SVHNSample() (*Images, error) {
 	return sampleOf("svhn", "SVHN train", svhnClasses(), svhnFiles[SVHNTrain].images)
-}
-
-// CIFAR10OrSample is CIFAR10, or CIFAR10Sample where the official files are not at hand and cannot be had from f:
-// Images.WholeN tells which, and Images.Origin in words. Official files that are damaged are an error.
-func CIFAR10OrSample(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
-	train, test, err = CIFAR10(ctx, f)
-	if notAtHand(ctx, err) {
-		return CIFAR10Sample()
-	}
-	return train, test, err
-}
-
-// CIFAR100OrSample is the test images of CIFAR100, or CIFAR100Sample.
-func CIFAR100OrSample(ctx context.Context, f *fetch.Fetcher) (test *Images, err error) {
-	_, test, err = CIFAR100(ctx, f)
-	if notAtHand(ctx, err) {
-		return CIFAR100Sample()
-	}
-	return test, err
-}
-
-// SVHNOrSample is SVHNTrainExcerpt, or SVHNSample.
-func SVHNOrSample(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
-	m, err := SVHNTrainExcerpt(ctx, f)
-	if notAtHand(ctx, err) {
-		return SVHNSample()
-	}
-	return m, err
-}
-
-// notAtHand says whether an error is that of files that are nowhere to be had, and not that of a damaged one. A context
-// that was ended to refuse a download has a cause of its own.
-func notAtHand(ctx context.Context, err error) bool {
-	cause := context.Cause(ctx)
-	stopped := errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)
-	return (errors.Is(err, fetch.ErrDownload) || errors.Is(err, fetch.ErrCache)) && !errors.Is(err, fetch.ErrDamaged) && !stopped
-}
-
-// Origin says in words which images these are, for a line of output.
-func (m *Images) Origin() string {
-	if m.WholeN == 0 {
-		return fmt.Sprintf("%s: %d images of the official files", m.Name, m.N)
-	}
-	return fmt.Sprintf("%s: a sample of %d of %d images, which comes with the program", m.Name, m.N, m.WholeN)
 }
 
 // sampleRows is the list of the sample: the images' numbers in the official sets and their labels.

@@ -1,19 +1,14 @@
 package datasets
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/must"
 )
 
 // samples are all parts of the sample, with the SHA-256 of their pixels.
@@ -58,9 +53,6 @@ func TestSample(t *testing.T) {
 		if m.Name == "CIFAR-10 train" && slices.ContainsFunc(m.Official, func(i int) bool { return !slices.Contains(held, i) }) {
 			t.Error("some training images are not among those that the experiments hold out")
 		}
-		if want := fmt.Sprintf("a sample of %d of %d images", len(m.Official), m.WholeN); !strings.Contains(m.Origin(), want) {
-			t.Errorf("%s: %q does not say %q", m.Name, m.Origin(), want)
-		}
 		part := m.Take([]int{3, 1})
 		if part.WholeN != m.WholeN || !slices.Equal(part.Official, []int{m.Official[3], m.Official[1]}) || !slices.Equal(part.Image(1), m.Image(1)) {
 			t.Errorf("%s: images 3 and 1 are %v of %d", m.Name, part.Official, part.WholeN)
@@ -70,19 +62,14 @@ func TestSample(t *testing.T) {
 
 // Where the official files are, the sample is a part of them.
 func TestSampleIsOfficial(t *testing.T) {
-	refusing := &fetch.Fetcher{Client: &http.Client{Transport: refuse{func(error) {}}}}
-	train, test, err := CIFAR10(t.Context(), refusing)
-	if notAtHand(t.Context(), err) {
-		t.Skip("the official files are not at hand")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := realFiles(t, cifar10.folder)
+	train, test := must.Get2(CIFAR10(t.Context(), f))(t)
 	official := map[string]*Images{"CIFAR-10 train": train, "CIFAR-10 test": test}
-	if _, official["CIFAR-100 test"], err = CIFAR100(t.Context(), refusing); err != nil && !notAtHand(t.Context(), err) {
+	var err error
+	if _, official["CIFAR-100 test"], err = CIFAR100(t.Context(), f); err != nil && !errors.Is(err, fetch.ErrDownload) {
 		t.Fatal(err)
 	}
-	if official["SVHN train"], err = SVHNTrainExcerpt(t.Context(), refusing); err != nil && !notAtHand(t.Context(), err) {
+	if official["SVHN train"], err = SVHNTrainExcerpt(t.Context(), f); err != nil && !errors.Is(err, fetch.ErrDownload) {
 		t.Fatal(err)
 	}
 	for _, m := range samples(t) {
@@ -95,54 +82,5 @@ func TestSampleIsOfficial(t *testing.T) {
 		if !slices.Equal(picked.Pixels, m.Pixels) || !slices.Equal(picked.Labels, m.Labels) || m.Labels != nil && !slices.Equal(picked.Classes, m.Classes) {
 			t.Errorf("%s differs from the official files", m.Name)
 		}
-	}
-}
-
-// refuse refuses every request, and ends the context of the one who asks.
-type refuse struct{ end context.CancelCauseFunc }
-
-func (r refuse) RoundTrip(*http.Request) (*http.Response, error) {
-	err := errors.New("no downloads in tests")
-	r.end(err)
-	return nil, err
-}
-
-// Without the official files there is the sample; a stop, or files that are damaged, are errors.
-func TestOrSample(t *testing.T) {
-	t.Setenv(fetch.EnvData, t.TempDir())
-	cache := t.TempDir()
-	refusing := func() (context.Context, *fetch.Fetcher) { // as a notebook in quick mode
-		ctx, cancel := context.WithCancelCause(t.Context())
-		return ctx, &fetch.Fetcher{Cache: cache, Client: &http.Client{Transport: refuse{cancel}}}
-	}
-	train, test, err := CIFAR10OrSample(refusing())
-	if err != nil || train.N != 1000 || test.WholeN != 10000 {
-		t.Fatalf("CIFAR-10: %v", err)
-	}
-	if hundred, err := CIFAR100OrSample(refusing()); err != nil || hundred.N != 500 {
-		t.Errorf("CIFAR-100: %v", err)
-	}
-	if svhn, err := SVHNOrSample(refusing()); err != nil || svhn.N != 500 || svhn.Labels != nil {
-		t.Errorf("SVHN: %v", err)
-	}
-	// Nor is a cache needed that can be written.
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if svhn, err := SVHNOrSample(t.Context(), &fetch.Fetcher{Cache: file}); err != nil || svhn.N != 500 {
-		t.Errorf("SVHN without a cache: %v", err)
-	}
-	if err := os.WriteFile(filepath.Join(cache, cifar10.archive.Name), []byte("<html>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := CIFAR10OrSample(refusing()); !errors.Is(err, fetch.ErrDamaged) {
-		t.Errorf("with a damaged archive: %v", err)
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	_, f := refusing()
-	if _, _, err := CIFAR10OrSample(stopped, f); !errors.Is(err, context.Canceled) {
-		t.Errorf("stopped: %v", err)
 	}
 }

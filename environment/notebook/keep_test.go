@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -68,5 +69,67 @@ func TestWhatCannotBeKept(t *testing.T) {
 	Keep("fine", recursive{"a", &recursive{Name: "b"}})
 	if got := Kept[recursive]("fine"); got.Next == nil || got.Next.Name != "b" {
 		t.Errorf("kept %+v", got)
+	}
+}
+
+// left runs f and returns whether it ended the cell, and as what.
+func left(t *testing.T, f func()) (status int, ended bool) {
+	t.Helper()
+	before := exit
+	defer func() {
+		exit = before
+		if reason := recover(); reason != nil && reason != errLeft {
+			panic(reason)
+		}
+	}()
+	exit = func(code int) {
+		status, ended = code, true
+		panic(errLeft)
+	}
+	f()
+	return status, ended
+}
+
+var errLeft = errors.New("the cell ended")
+
+type keptValue struct {
+	Names  []string
+	Energy map[string][]float64
+}
+
+func TestKeep(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		folder string
+	}{
+		{"in a notebook", t.TempDir()},
+		{"elsewhere", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("GONB_TMP_DIR", test.folder)
+			var problem string
+			status, ended := left(t, func() { problem = panicOf(func() { Kept[keptValue]("a/b c") }) })
+			if inside := test.folder != ""; ended != inside || status != 0 || !inside && !strings.Contains(problem, `nothing was kept under "a/b c"`) {
+				t.Errorf("before: ended %v with status %d, panic %q", ended, status, problem)
+			}
+			Keep("a/b c", keptValue{Names: []string{"old"}})
+			Keep("a/b c", keptValue{[]string{"x"}, map[string][]float64{"test": {1, 2}}})
+			if got := fmt.Sprint(Kept[keptValue]("a/b c")); got != "{[x] map[test:[1 2]]}" {
+				t.Errorf("kept %s", got)
+			}
+			if got := panicOf(func() { Kept[int]("a/b c") }); !strings.Contains(got, `"a/b c" as int`) {
+				t.Errorf("of another type: panic %q", got)
+			}
+		})
+	}
+	t.Setenv("GONB_TMP_DIR", filepath.Join(t.TempDir(), "none"))
+	if got := panicOf(func() { Keep("x", 1) }); !strings.Contains(got, "kept-x.gob") {
+		t.Errorf("no such folder: panic %q", got)
+	}
+	if got := panicOf(func() { Keep("x", func() {}) }); !strings.Contains(got, `"x"`) {
+		t.Errorf("a function: panic %q", got)
+	}
+	if _, err := readKept("x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after failures: %v", err)
 	}
 }

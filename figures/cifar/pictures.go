@@ -1,7 +1,6 @@
 package cifar
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,15 +13,13 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/dul/nets"
 )
 
-// Pictures are real images to look at and to train on for a minute: of the official files where these are at hand, else
-// of the sample that comes with the program.
+// Pictures are real images to look at and to train on for a minute, of the sample that comes with the program.
 type Pictures struct {
-	// Training, HeldOut and Test are of CIFAR-10. HeldOut are training images that neither Training has nor the
-	// networks that come with the program were trained on: 5000, or of the sample 200, with 800 to train on.
+	// Training, HeldOut and Test are of CIFAR-10: 800, 200 and 1000. HeldOut are training images that neither Training has
+	// nor the networks that come with the program were trained on.
 	Training, HeldOut, Test *datasets.Images
 	// CIFAR100 are its test images; SVHN the first of its training part, without labels.
 	CIFAR100, SVHN *datasets.Images
@@ -31,22 +28,15 @@ type Pictures struct {
 // sampleHeldOut are the images of the sample that are held out.
 const sampleHeldOut = 200
 
-// OpenPictures gets them; open says how the files of each set are to be got, as notebook.Files does.
-func OpenPictures(open func() (context.Context, *fetch.Fetcher)) (*Pictures, error) {
-	train, test, err := datasets.CIFAR10OrSample(open())
-	if err != nil {
+// OpenPictures reads them.
+func OpenPictures() (*Pictures, error) {
+	train, test, err := datasets.CIFAR10Sample()
+	hundred, err1 := datasets.CIFAR100Sample()
+	svhn, err2 := datasets.SVHNSample()
+	if err := errors.Join(err, err1, err2); err != nil {
 		return nil, err
 	}
-	hundred, err1 := datasets.CIFAR100OrSample(open())
-	svhn, err2 := datasets.SVHNOrSample(open())
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	count := heldOut
-	if train.WholeN > 0 {
-		count = sampleHeldOut
-	}
-	rows, held := datasets.HoldOut(train.N, count, heldOutSeed)
+	rows, held := datasets.HoldOut(train.N, sampleHeldOut, heldOutSeed)
 	svhn.Name = "SVHN"
 	return &Pictures{Training: train.Take(rows), HeldOut: train.Take(held), Test: test, CIFAR100: hundred, SVHN: svhn}, nil
 }
@@ -55,7 +45,7 @@ func OpenPictures(open func() (context.Context, *fetch.Fetcher)) (*Pictures, err
 func (p *Pictures) Origins() string {
 	var lines []string
 	for _, m := range []*datasets.Images{p.Training, p.HeldOut, p.Test, p.CIFAR100, p.SVHN} {
-		lines = append(lines, m.Origin())
+		lines = append(lines, fmt.Sprintf("%s: a sample of %d of %d images, which comes with the program", m.Name, m.N, m.WholeN))
 	}
 	return strings.Join(lines, "\n")
 }

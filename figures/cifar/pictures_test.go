@@ -1,38 +1,19 @@
 package cifar
 
 import (
-	"context"
-	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 )
 
-// refusing refuses every request, and ends the context of the one who asks.
-type refusing struct{ end context.CancelCauseFunc }
-
-func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
-	err := errors.New("no downloads in tests")
-	r.end(err)
-	return nil, err
-}
-
-// Without the official files the pictures are those of the sample, and say so. Those that are held out are no training
-// images, and none that presets train on.
+// The pictures that are held out are no training images, and none that presets train on.
 func TestPicturesOfTheSample(t *testing.T) {
-	t.Setenv(fetch.EnvData, t.TempDir())
-	cache := t.TempDir()
-	p := must.Get(OpenPictures(func() (context.Context, *fetch.Fetcher) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		return ctx, &fetch.Fetcher{Cache: cache, Client: &http.Client{Transport: refusing{cancel}}}
-	}))(t)
+	p := must.Get(OpenPictures())(t)
 	if p.Training.N != 800 || p.HeldOut.N != 200 || p.Test.N != 1000 || p.CIFAR100.N != 500 || p.SVHN.N != 500 {
 		t.Errorf("%d, %d, %d, %d and %d images", p.Training.N, p.HeldOut.N, p.Test.N, p.CIFAR100.N, p.SVHN.N)
 	}
