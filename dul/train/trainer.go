@@ -122,8 +122,6 @@ type Progress struct {
 	// ExamplesPerSecond is the speed since Fit was called, of all replicas
 	// together, without the executions that compile.
 	ExamplesPerSecond float64
-	// Remaining is the time to the end at that speed.
-	Remaining time.Duration
 }
 
 // Losses are the objective and its parts. KL is in nats, not divided by N; parts
@@ -263,10 +261,10 @@ type state struct {
 	Scored int    `json:"scored,omitempty"`
 }
 
-// speed is the time that executions took, and how many steps and examples they had.
+// speed is the time that executions took, and how many examples they had.
 type speed struct {
-	time            time.Duration
-	steps, examples int
+	time     time.Duration
+	examples int
 }
 
 // checkData checks the sets and sets what follows from them.
@@ -390,7 +388,6 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 		}
 		if !compiled {
 			r.speed.time += time.Since(began)
-			r.speed.steps += b.count
 			r.speed.examples += b.rows * b.count * len(r.data)
 		}
 		r.report(p)
@@ -522,8 +519,6 @@ func (r *run) report(p phase) {
 	}
 	if seconds := r.speed.time.Seconds(); seconds > 0 {
 		progress.ExamplesPerSecond = float64(r.speed.examples) / seconds
-		left := float64(r.steps-r.step) / float64(r.speed.steps)
-		progress.Remaining = time.Duration(left * float64(r.speed.time))
 	}
 	r.Progress(progress)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/gobackend"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -106,8 +107,8 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 // checkRows is an error if a function of one's own mixes the examples of a batch: then the untrained network's outputs for a
 // few examples change if each is alone. A network for a Gaussian process has plain layers here.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {
-	x, floats := d.Train.Inputs.(nets.Floats)
-	if _, is := e.Task.Network.(nets.Func); !is || !floats {
+	x, table := d.Train.Inputs.(nets.Floats)
+	if _, is := e.Task.Network.(nets.Func); !is || !table {
 		return nil
 	}
 	backend, err := gobackend.New("")
@@ -136,10 +137,8 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 		}
 		outputs[i] = p.Outputs[0]
 	}
-	for i, v := range outputs[0] {
-		if math.Abs(v-outputs[1][i]) > 1e-4*math.Abs(v) {
-			return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
-		}
+	if floats.Distance(outputs[0], outputs[1], math.Inf(1)) > 1e-4*floats.Norm(outputs[0], math.Inf(1)) {
+		return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
@@ -184,9 +183,6 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 			what = "generative pretraining"
 		}
 		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
-		if at.Remaining > time.Minute {
-			note += fmt.Sprintf(", about %v to train", at.Remaining.Round(time.Second))
-		}
 		f.report(f.unit, (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
 	}
 	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.unit, text)) }
