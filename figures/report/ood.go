@@ -66,7 +66,7 @@ func OODThreshold(name string, separations []Separation, falsePositives float64)
 	if err != nil {
 		return Figure{}, err
 	}
-	f := Figure{Name: name, Panels: InRows(panels, 1, nil), Width: vg.Points(280), Height: vg.Points(float64(160*len(panels)) + 10),
+	f := Figure{Name: name, Panels: [][]*plot.Plot{panels}, Width: vg.Points(float64(270 * len(panels))), Height: 180,
 		Caption: words.Caption("threshold", nil)}
 	return f, nil
 }

@@ -111,7 +111,7 @@ func InsideFigure(runs []Inside, steps int) (report.Figure, error) {
 		return fail(err)
 	}
 	return report.Figure{
-		Name: "inside", Panels: report.InRows(panels, 1, report.ShareAxes), Width: 280, Height: 400,
+		Name: "inside", Panels: [][]*plot.Plot{panels}, Width: 560, Height: 180,
 		Caption: prose.Caption("inside", runs[shown].Steps),
 	}, nil
 }

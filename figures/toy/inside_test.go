@@ -41,11 +41,11 @@ func TestInsideFigure(t *testing.T) {
 	var pictures []string
 	for i, r := range runs {
 		f := must.Get(InsideFigure(runs, r.Steps))(t)
-		if want := fmt.Sprintf("after %d gradient steps", r.Steps); !strings.Contains(f.Caption, want) || len(f.Panels) != 3 {
-			t.Errorf("%d panels, %q, want 3 and %q", len(f.Panels), f.Caption, want)
+		if want := fmt.Sprintf("after %d gradient steps", r.Steps); !strings.Contains(f.Caption, want) || len(f.Panels[0]) != 3 {
+			t.Errorf("%d panels, %q, want 3 and %q", len(f.Panels[0]), f.Caption, want)
 		}
 		for panel, top := range []float64{9, 9, 18} {
-			if got := f.Panels[panel][0].Y.Max; got != top {
+			if got := f.Panels[0][panel].Y.Max; got != top {
 				t.Errorf("number %d, panel %d ends at %g, want %g", i, panel, got, top)
 			}
 		}
