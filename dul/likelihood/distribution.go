@@ -46,12 +46,10 @@ type TargetChecker interface{ CheckTarget(y float64) error }
 //
 //	p(y) = Gamma((Nu+1)/2) / (Gamma(Nu/2) sqrt(Nu pi) e^v) (1 + (y-m)^2 / (Nu e^2v))^(-(Nu+1)/2),
 //
-// a likelihood for targets with outliers. m is the network's output. v is one trained
-// parameter, which starts at 0, or with PerExample the network's second output. The
-// variance is e^2v Nu/(Nu-2) for Nu > 2, and infinite or undefined below.
+// a likelihood for targets with outliers. m is the network's output, v one trained
+// parameter, which starts at 0. The variance is e^2v Nu/(Nu-2) for Nu > 2, and infinite or undefined below.
 type StudentT struct {
-	Nu         float64 // above 0 and at most 1e6, where probabilities are those of a Gaussian within 1e-6
-	PerExample bool
+	Nu float64 // above 0 and at most 1e6, where probabilities are those of a Gaussian within 1e-6
 }
 
 // LogScale is the name of StudentT's parameter v.
@@ -65,19 +63,11 @@ func (l StudentT) Check() error {
 	return nil
 }
 
-// Outputs is 1, the location, or 2 with PerExample.
-func (l StudentT) Outputs() int {
-	if l.PerExample {
-		return 2
-	}
-	return 1
-}
+// Outputs is 1, the location.
+func (StudentT) Outputs() int { return 1 }
 
 // Parameters are m and v, [..., batch, 2].
-func (l StudentT) Parameters(s *model.Scope, outputs *graph.Node) *graph.Node {
-	if l.PerExample {
-		return outputs
-	}
+func (StudentT) Parameters(s *model.Scope, outputs *graph.Node) *graph.Node {
 	v := params.New(s, outputs, LogScale, params.Likelihood, params.Constant(0), 1, 1)
 	return graph.Concatenate([]*graph.Node{outputs, graph.Add(graph.ZerosLike(outputs), v)}, -1)
 }

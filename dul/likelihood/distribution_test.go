@@ -38,9 +38,6 @@ func TestNLL(t *testing.T) {
 		{"StudentT", likelihood.StudentT{Nu: 3}, fixtures.Values{
 			"outputs": fixtures.Matrix(3, 1, 1, -1, 0.3), "target": fixtures.Matrix(3, 1, 3, -1.5, 40), "/" + likelihood.LogScale: fixtures.Matrix(1, 1, 0.4),
 		}, []float64{t3(1, 0.4, 3), t3(-1, 0.4, -1.5), t3(0.3, 0.4, 40)}, 1e-5},
-		{"StudentT per example", likelihood.StudentT{Nu: 3, PerExample: true}, fixtures.Values{
-			"outputs": fixtures.Matrix(2, 2, 1, 0.4, -1, -2), "target": fixtures.Matrix(2, 1, 3, -1.5),
-		}, []float64{t3(1, 0.4, 3), t3(-1, -2, -1.5)}, 1e-5},
 		{"Poisson", likelihood.Poisson{}, fixtures.Values{
 			"outputs": fixtures.Matrix(5, 1, rates...), "target": fixtures.Matrix(5, 1, counts...),
 		}, poisson, 1e-4}, // of 400 counts it is the difference of terms up to 2400

@@ -42,7 +42,6 @@ func TestDistributionOfOneComponent(t *testing.T) {
 		{"Gaussian", likelihood.Gaussian{}, []float64{3}, distuv.Normal{Mu: 3, Sigma: 1}, 2.2},
 		{"Heteroscedastic", likelihood.Heteroscedastic{}, []float64{3, math.Log(4)}, distuv.Normal{Mu: 3, Sigma: 2}, -1},
 		{"StudentT", likelihood.StudentT{Nu: 4}, []float64{-3}, distuv.StudentsT{Mu: -3, Sigma: 1, Nu: 4}, 5},
-		{"StudentT per example", likelihood.StudentT{Nu: 4, PerExample: true}, []float64{-3, 1}, distuv.StudentsT{Mu: -3, Sigma: math.E, Nu: 4}, 5},
 		{"heavy tails", likelihood.StudentT{Nu: 0.7}, []float64{100}, distuv.StudentsT{Mu: 100, Sigma: 1, Nu: 0.7}, 5},
 		{"Poisson", likelihood.Poisson{}, []float64{1}, distuv.Poisson{Lambda: math.E}, 4},
 	} {
