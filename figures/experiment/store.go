@@ -2,17 +2,19 @@ package experiment
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"densityuncertainty/figures/results"
+	"github.com/gofrs/flock"
 )
 
 // A Store keeps results and predictions in a folder:
@@ -39,6 +41,55 @@ const (
 	workFolder        = ".work"
 )
 
+// compressed ends the names of files of lines that gzip has compressed.
+const compressed = ".gz"
+
+// wholeLines returns the lines of a file that processes add to, without a last one that is unfinished.
+func wholeLines(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err == nil && strings.HasSuffix(path, compressed) {
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(content)); err == nil {
+			content, err = io.ReadAll(z)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("experiment: reading %s: %w", path, err)
+	}
+	return content[:bytes.LastIndexByte(content, '\n')+1], nil
+}
+
+// addLines adds to a file what choose makes of the whole lines that are there, while no other process adds some. It makes
+// the file if need be, and removes an unfinished last line.
+func addLines(path string, choose func(before []byte) ([]byte, error)) (err error) {
+	// The lock is on the file itself: lines are only added, so it is never replaced.
+	lock := flock.New(path, flock.SetPermissions(0o644))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("experiment: locking %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	before, err := wholeLines(path)
+	if err != nil {
+		return err
+	}
+	added, err := choose(before)
+	if err != nil || len(added) == 0 {
+		return err
+	}
+	if err := os.Truncate(path, int64(len(before))); err != nil {
+		return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = f.Write(added) // with one call, so that a kill leaves whole lines, and at most the beginning of one
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: appending to %s: %w", path, err)
+	}
+	return nil
+}
+
 // open makes the folder.
 func (s *Store) open() error {
 	if s.Folder == "" {
@@ -59,7 +110,7 @@ func (s *Store) Results() (map[string]Result, error) {
 	}
 	var list []Result
 	for _, entry := range entries {
-		name := strings.TrimSuffix(entry.Name(), results.Compressed)
+		name := strings.TrimSuffix(entry.Name(), compressed)
 		if strings.HasSuffix(name, ".jsonl") && name != groupsName {
 			return nil, fmt.Errorf("experiment: %s is of an earlier version of this program, which kept results as lines of JSON; use that version, or another store", filepath.Join(s.Folder, entry.Name()))
 		}
@@ -113,7 +164,7 @@ func (s *Store) Results() (map[string]Result, error) {
 // read calls decode with the whole lines of a file, if it is there.
 func (s *Store) read(name string, decode func(content []byte) error) error {
 	path := filepath.Join(s.Folder, name)
-	content, err := results.WholeLines(path)
+	content, err := wholeLines(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -128,7 +179,7 @@ func (s *Store) read(name string, decode func(content []byte) error) error {
 
 // readBoth is read for a file that is compressed and one of newer lines beside it.
 func (s *Store) readBoth(name string, decode func(content []byte) error) error {
-	return errors.Join(s.read(name+results.Compressed, decode), s.read(name, decode))
+	return errors.Join(s.read(name+compressed, decode), s.read(name, decode))
 }
 
 // groups are the lines of groups by their identities.
@@ -148,7 +199,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 		return err
 	}
 	_, run := r.row(resultColumns, "")
-	if err := results.AddLines(filepath.Join(s.Folder, runsName), func(before []byte) ([]byte, error) {
+	if err := addLines(filepath.Join(s.Folder, runsName), func(before []byte) ([]byte, error) {
 		switch line := text(run); {
 		case len(before) == 0:
 			return text(runColumns, run), nil
@@ -161,7 +212,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 	}
 	for n := 1; ; n++ {
 		kept := false
-		if err := results.AddLines(filepath.Join(s.Folder, fileName(g, n)), func(before []byte) ([]byte, error) {
+		if err := addLines(filepath.Join(s.Folder, fileName(g, n)), func(before []byte) ([]byte, error) {
 			added := []byte(nil)
 			if len(before) == 0 {
 				before = text(r.columns())
@@ -187,7 +238,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 
 // keepGroup keeps the line of a group, unless it is there.
 func (s *Store) keepGroup(g groupLine) error {
-	return results.AddLines(filepath.Join(s.Folder, groupsName), func(before []byte) ([]byte, error) {
+	return addLines(filepath.Join(s.Folder, groupsName), func(before []byte) ([]byte, error) {
 		all := map[string]groupLine{}
 		err := decodeGroups(before, all)
 		if _, has := all[g.Group]; has || err != nil {

@@ -1,5 +1,5 @@
-// Package results has what stores and tables of results share: files to which several processes add lines, reservations,
-// the names of metrics, and what the results of a table's cell amount to.
+// Package results has what the packages of experiments and tables share: the names of metrics, and the folder of the committed
+// results.
 package results
 
 import "fmt"
