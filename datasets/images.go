@@ -172,47 +172,36 @@ func FitChannelStats(m *Images, rows []int) ChannelStats {
 		panic("datasets: FitChannelStats: no images to fit on")
 	}
 	// Counting how often each value occurs makes the sums exact and short.
-	// Neighbours mostly have the same value; taking turns among four counters lets
-	// the processor count them at the same time.
-	var counts [ImageChannels][4][256]int64
+	var counts [ImageChannels][256]int64
 	for _, i := range rows {
 		m.check(i)
-		image := m.Image(i)
 		for c := range counts {
-			pixels, turns := channel(image, c), &counts[c]
-			for at := 0; at < len(pixels); at += 4 {
-				turns[0][pixels[at]]++
-				turns[1][pixels[at+1]]++
-				turns[2][pixels[at+2]]++
-				turns[3][pixels[at+3]]++
+			for _, v := range channel(m.Image(i), c) {
+				counts[c][v]++
 			}
 		}
 	}
 	var s ChannelStats
 	for c := range counts {
-		s.Mean[c], s.Std[c] = valueMoments(&counts[c])
+		s.Mean[c], s.Std[c] = valueMoments(&counts[c], float64(len(rows)*ImageSide*ImageSide))
 	}
 	return s
 }
 
 // valueMoments returns mean and population standard deviation of v/255, where
-// value v occurs counts[v] times.
-func valueMoments(turns *[4][256]int64) (mean, std float64) {
-	var counts [256]int64
-	var n, sum int64
-	for v := range counts {
-		count := turns[0][v] + turns[1][v] + turns[2][v] + turns[3][v]
-		counts[v] = count
-		n += count
+// value v occurs counts[v] times, n times in all.
+func valueMoments(counts *[256]int64, n float64) (mean, std float64) {
+	var sum int64
+	for v, count := range counts {
 		sum += int64(v) * count
 	}
-	mean = float64(sum) / float64(n)
+	mean = float64(sum) / n
 	var squares float64
 	for v, count := range counts {
 		dev := float64(v) - mean
 		squares += dev * dev * float64(count)
 	}
-	std = math.Sqrt(squares/float64(n)) / 255
+	std = math.Sqrt(squares/n) / 255
 	if std == 0 {
 		std = 1
 	}
