@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -105,16 +104,19 @@ func pickled(key string, labels []int, pixels []byte) []byte {
 	return append(out, "tbu."...)
 }
 
-// matVariable is a numeric array of a MATLAB file. data is []byte or []float64 in
-// column-major order. class is MATLAB's: 6 for double precision, 9 for unsigned
-// bytes; doubles that all are small whole numbers are stored as bytes there.
+// matVariable is an array of bytes of a MATLAB file, in column-major order. class is
+// MATLAB's: 6 for double precision, 9 for unsigned bytes; doubles that all are small
+// whole numbers are stored as bytes there.
 type matVariable struct {
 	name  string
 	class byte
 	dims  []int
-	data  any
+	data  []byte
 	plain bool // not compressed
 }
+
+// Types of data elements, by their names in MATLAB's description of the format.
+const miINT8, miUINT8, miINT32, miUINT32, miMATRIX = 1, 2, 5, 6, 14
 
 // matOf writes a MATLAB file of version 5.
 func matOf(variables ...matVariable) []byte {
@@ -141,14 +143,7 @@ func matPacked(data []byte) []byte {
 
 func (v matVariable) matrix() []byte {
 	parts := slices.Concat(matElement(miUINT32, words(int(v.class), 0)), matElement(miINT32, words(v.dims...)), matElement(miINT8, []byte(v.name)))
-	if data, ok := v.data.([]byte); ok {
-		return matElement(miMATRIX, append(parts, matElement(miUINT8, data)...))
-	}
-	var b []byte
-	for _, x := range v.data.([]float64) {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-	}
-	return matElement(miMATRIX, append(parts, matElement(miDOUBLE, b)...))
+	return matElement(miMATRIX, append(parts, matElement(miUINT8, v.data)...))
 }
 
 // matElement writes a type, a size and data padded to a multiple of eight bytes. Up

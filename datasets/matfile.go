@@ -7,21 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 )
 
 var errMATFormat = errors.New("not the expected MATLAB file of version 5")
 
-// Types of data elements, by their names in MATLAB's description of the format.
-const (
-	miINT8       = 1
-	miUINT8      = 2
-	miINT32      = 5
-	miUINT32     = 6
-	miDOUBLE     = 9
-	miMATRIX     = 14
-	miCOMPRESSED = 15
-)
+// miCOMPRESSED is the type of a compressed element, by its name in MATLAB's description of the format.
+const miCOMPRESSED = 15
 
 const (
 	headerSize = 128
@@ -31,11 +22,11 @@ const (
 // matArray is a numeric array. Its numbers are in column-major order: the first index runs fastest.
 type matArray struct {
 	dims []int
-	data []byte // unsigned bytes, or numbers in double precision
+	data []byte
 }
 
 // readMAT reads the numeric arrays of a MATLAB file of version 5 ("MAT level 5") by their names, as far as the files of
-// SVHN need it: little-endian, compressed or not, numbers stored as unsigned bytes or in double precision. It trusts a
+// SVHN need it: little-endian, compressed or not, numbers stored as unsigned bytes. It trusts a
 // file whose checksum is known; what it makes of another one is an error or any arrays, none of more than limit bytes.
 func readMAT(file io.Reader, limit int64) (map[string]matArray, error) {
 	r := bufio.NewReaderSize(file, 1<<16)
@@ -106,12 +97,4 @@ func matPart(body []byte) (data, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: a part of %d bytes, and %d are left", errMATFormat, n, len(body))
 	}
 	return body[:n:n], body[min((n+7)&^7, len(body)):], nil
-}
-
-// number is entry i of an array of n numbers.
-func (a matArray) number(i, n int) float64 {
-	if len(a.data) == n {
-		return float64(a.data[i])
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(a.data[8*i:]))
 }

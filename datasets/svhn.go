@@ -75,7 +75,7 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 	if err != nil {
 		return nil, fmt.Errorf("datasets: getting %s: %w", name, err)
 	}
-	m, err := readSVHN(path, s.images, true)
+	m, err := readSVHN(path, s.images)
 	if err != nil {
 		return nil, &FileError{File: path, Err: err, Advice: fmt.Sprintf("get %s from %s again", s.file, svhnURL+s.file)}
 	}
@@ -100,7 +100,7 @@ func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	if got := hex.EncodeToString(sum[:]); got != svhnExcerptPixels {
 		return nil, fmt.Errorf("datasets: the first %d images of SVHN train: %w: SHA-256 of the pixels is %s, not %s; remove or replace the file", m.N, errShape, got, svhnExcerptPixels)
 	}
-	m.Name = "first 1083 images of SVHN train, no labels"
+	m.Name, m.Labels = "first 1083 images of SVHN train, no labels", nil
 	return m, nil
 }
 
@@ -112,7 +112,7 @@ func svhnBeginning(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 			return nil, fmt.Errorf("datasets: %w", err)
 		}
 		if found {
-			m, err := readSVHN(path, svhnExcerptImages, false)
+			m, err := readSVHN(path, svhnExcerptImages)
 			if err != nil {
 				return nil, &FileError{File: path, Err: err, Advice: "remove or replace the file"}
 			}
@@ -123,7 +123,7 @@ func svhnBeginning(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.N, m.Labels, m.Pixels = svhnExcerptImages, nil, slices.Clone(m.Pixels[:svhnExcerptImages*ImageSize])
+	m.N, m.Pixels = svhnExcerptImages, slices.Clone(m.Pixels[:svhnExcerptImages*ImageSize])
 	return m, nil
 }
 
@@ -141,20 +141,19 @@ func (s svhnFile) get(ctx context.Context, f *fetch.Fetcher) (string, error) {
 }
 
 // readSVHN reads a file of n images.
-func readSVHN(path string, n int, labelled bool) (m *Images, err error) {
+func readSVHN(path string, n int) (m *Images, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return parseSVHN(f, n, labelled)
+	return parseSVHN(f, n)
 }
 
 // parseSVHN reads the variables X, the images as row x column x channel x image,
-// and y, the labels, both in column-major order.
-func parseSVHN(file io.Reader, n int, labelled bool) (*Images, error) {
-	// Room for the pixels, for labels in double precision, and for what describes both.
-	arrays, err := readMAT(file, int64(n)*(ImageSize+8)+1024)
+// and y, the labels, if there is one, both of bytes in column-major order.
+func parseSVHN(file io.Reader, n int) (*Images, error) {
+	arrays, err := readMAT(file, int64(n)*ImageSize+1024) // pixels, and what describes them
 	if err != nil {
 		return nil, err
 	}
@@ -169,16 +168,12 @@ func parseSVHN(file io.Reader, n int, labelled bool) (*Images, error) {
 		transpose(pixels[plane : plane+ImageSide*ImageSide])
 	}
 	m := &Images{Classes: svhnClasses(), Pixels: pixels, N: n}
-	if !labelled {
-		return m, nil
-	}
-	y := arrays["y"]
-	if len(y.data) != n && len(y.data) != 8*n {
+	y, labelled := arrays["y"]
+	if labelled && len(y.data) != n {
 		return nil, fmt.Errorf("%w: variable y has %d bytes, expected %d labels", errShape, len(y.data), n)
 	}
-	m.Labels = make([]int, n)
-	for i := range m.Labels {
-		m.Labels[i] = int(y.number(i, n)) % 10
+	for _, digit := range y.data {
+		m.Labels = append(m.Labels, int(digit)%10)
 	}
 	return m, nil
 }
