@@ -42,12 +42,6 @@ func ExampleUCINames() {
 	// Output: [boston concrete energy energy-cooling kin8nm naval protein wine yacht year]
 }
 
-func ExampleUCI_unknown() {
-	_, err := datasets.UCI("housing")
-	fmt.Println(err)
-	// Output: datasets: unknown data set "housing"; the known ones are boston, concrete, energy, energy-cooling, kin8nm, naval, protein, wine, yacht, year
-}
-
 func ExampleRandomSplits() {
 	s := datasets.RandomSplits(10, 1)[0] // train_test_split(arange(10), test_size=0.1, random_state=0)
 	fmt.Println("train", s.Train)
@@ -55,22 +49,6 @@ func ExampleRandomSplits() {
 	// Output:
 	// train [8 4 9 1 6 7 3 0 5]
 	// test [2]
-}
-
-func ExampleScaler() {
-	x := []float64{
-		1, 5,
-		3, 5,
-	}
-	s := datasets.FitScaler(x, 2, []int{0, 1}) // the second column is constant
-	z := s.Transform(x)
-	fmt.Println("mean", s.Mean, "sd", s.Std)
-	fmt.Println(z)
-	fmt.Println(s.Inverse(z))
-	// Output:
-	// mean [2 5] sd [1 1]
-	// [-1 0 1 0]
-	// [1 5 3 5]
 }
 
 func ExampleToyCubic() {

@@ -48,15 +48,3 @@ func ExampleImages() {
 	// 90 images to train on, 10 held out
 	// mean 0.489, standard deviation 0.500
 }
-
-func ExampleAugmentation_Draw() {
-	a := datasets.Augmentation{Pad: 4, Flip: true}
-	for epoch := range 3 {
-		dy, dx, flip := a.Draw(1, epoch, 42)
-		fmt.Printf("epoch %d: window at row %d, column %d, mirrored: %v\n", epoch, dy, dx, flip)
-	}
-	// Output:
-	// epoch 0: window at row 8, column 6, mirrored: false
-	// epoch 1: window at row 4, column 7, mirrored: true
-	// epoch 2: window at row 6, column 7, mirrored: false
-}

@@ -166,21 +166,3 @@ func TestParseYear(t *testing.T) {
 		t.Errorf("features %v, %v, %v", r.X[0], r.X[90], r.X[3*90+7])
 	}
 }
-
-func TestFileErrorText(t *testing.T) {
-	for _, c := range []struct {
-		want string
-		e    *FileError
-	}{
-		{"datasets: f: no data", &FileError{File: "f", Err: errEmpty}},
-		{"datasets: f: line 3: wrong number of columns", &FileError{File: "f", Line: 3, Err: errFieldCount}},
-		{"datasets: f: line 3, column 2: not a finite number", &FileError{File: "f", Line: 3, Column: 2, Err: errNotFinite}},
-		{"datasets: f: no data; get it", &FileError{File: "f", Err: errEmpty, Advice: "get it"}},
-	} {
-		t.Run(c.want, func(t *testing.T) {
-			if c.e.Error() != c.want {
-				t.Errorf("got %q, want %q", c.e, c.want)
-			}
-		})
-	}
-}
