@@ -2,7 +2,6 @@ package train_test
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -199,50 +198,22 @@ func TestNoiseOfEveryStep(t *testing.T) {
 	}
 }
 
-// Step t of the joint training has the rate Schedule(t, total), the pretraining
-// that of its first step: with a rate at one step alone, what a run changes is in
-// proportion to it.
+// Step t of the joint training has the rate Schedule(t, total), the pretraining that of its first step. That a step has the
+// rate of its number show TestDiverged and TestExplosion.
 func TestSchedule(t *testing.T) {
-	fixtures.SkipShortOffGo(t) // the recorded traces have schedules
-	eachTrial(t, func(t *testing.T, c trial) {
-		c.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}
-		c.PretrainGroups = nil
-		change := func(pretrain, epochs, at int, rate float64) fixtures.Array {
-			c.PretrainEpochs, c.Epochs = pretrain, epochs
-			run := func(rate float64) map[string]fixtures.Array {
-				c.Schedule = rates(func(t, total int) float64 {
-					if total != 4*(pretrain+epochs) {
-						return math.NaN()
-					}
-					if t == at {
-						return rate
-					}
-					return 0
-				})
-				m := c.model(t, dtypes.Float64)
-				c.fit(t, m)
-				return parametersOf(t, m)
-			}
-			start, end := run(0), run(rate)
-			var all fixtures.Array
-			for _, path := range slices.Sorted(maps.Keys(start)) {
-				for i, v := range end[path].Values {
-					all.Values = append(all.Values, v-start[path].Values[i])
-				}
-			}
-			all.Dims = []int{1, len(all.Values)}
-			return all
-		}
-		none := fixtures.Zeros(1, len(change(0, 1, 0, 1e-3).Values))
-		for _, step := range []int{0, 2, 3} {
-			small, large := change(0, 1, step, 1e-3), change(0, 1, step, 3e-3)
-			fixtures.Compare(t, "three times the rate", large, small.Scale(3), 1e-9)
-			if fixtures.RelativeError(t, "no change", small, none) == 0 {
-				t.Errorf("step %d trains nothing", step)
-			}
-		}
-		if first, never := change(1, 0, 0, 1e-4), change(1, 0, 1, 1e-4); fixtures.RelativeError(t, "pretraining", first, none) == 0 || fixtures.RelativeError(t, "pretraining", never, none) != 0 {
-			t.Error("the pretraining has not the rate of the schedule's first step")
-		}
+	fixtures.SkipShortOffGo(t)
+	c := named(t, "regression")
+	var asked [][2]int
+	c.Schedule = rates(func(t, total int) float64 {
+		asked = append(asked, [2]int{t, total})
+		return 0.01
 	})
+	c.fit(t, c.model(t, dtypes.Float64))
+	want := slices.Repeat([][2]int{{0, 4}}, 4)
+	for t := range 8 {
+		want = append(want, [2]int{t, 8})
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("the schedule was asked for %v, want %v", asked, want)
+	}
 }

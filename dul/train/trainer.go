@@ -371,10 +371,11 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 		b := block{r.shape(p), r.step / r.epochSteps, r.step % r.epochSteps}
 		rates := make([]float64, b.count)
 		for i := range rates {
-			rates[i] = r.Schedule.Rate(r.step-first+i, end-first)
+			t := r.step - first + i
 			if p.generative {
-				rates[i] = r.Schedule.Rate(0, end-first)
+				t = 0
 			}
+			rates[i] = r.Schedule.Rate(t, end-first)
 			if !amount(rates[i]) {
 				return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", r.step+i+1, rates[i])
 			}
