@@ -325,13 +325,14 @@ copy_notebooks() {
   mkdir -p "$copies/.originals"
   for original in "$root"/notebooks/*.ipynb; do
     name=${original##*/}
-    if [[ ! -e "$copies/$name" ]] || cmp -s "$copies/$name" "$copies/.originals/$name" || cmp -s "$copies/$name" "$original"; then
+    # Seen from out/lab the studies are one folder further away.
+    sed 's|(\.\./figures/|(../../figures/|g' "$original" >"$copies/.originals/$name.part"
+    if [[ ! -e "$copies/$name" ]] || cmp -s "$copies/$name" "$copies/.originals/$name" || cmp -s "$copies/$name" "$copies/.originals/$name.part"; then
       # The copy first: killed in between, the next call finds one that is not its owner's.
-      cp "$original" "$copies/.originals/$name.part"
-      cp "$original" "$copies/$name.part"
+      cp "$copies/.originals/$name.part" "$copies/$name.part"
       mv "$copies/$name.part" "$copies/$name"
       mv "$copies/.originals/$name.part" "$copies/.originals/$name"
-    elif ! cmp -s "$original" "$copies/.originals/$name"; then
+    elif ! cmp -s "$copies/.originals/$name.part" "$copies/.originals/$name"; then
       printf 'out/lab/%s is yours, and older than notebooks/%s; remove it to get the new one.\n' "$name" "$name"
     fi
   done

@@ -35,6 +35,8 @@ def main(out, program):
         gather(out, source)
         status = sphinx(["-q", "-W", "--keep-going", "--no-color", "-d", f"{folder}/doctrees", "-c", str(HERE), str(source), str(html)])
         live.write(program, html)
+        for path in ROOT.glob("notebooks/*.ipynb"):
+            shutil.copy(path, html / "notebooks")
         shutil.rmtree(out / "html", ignore_errors=True)
         shutil.copytree(html, out / "html", ignore=shutil.ignore_patterns("_sources", "objects.inv", ".buildinfo"))
     (out / "index.html").write_text('<!DOCTYPE html><meta http-equiv="refresh" content="0; url=html/index.html"><a href="html/index.html">To the pages</a>\n', encoding="utf-8")
