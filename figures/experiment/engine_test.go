@@ -308,11 +308,7 @@ func TestTables(t *testing.T) {
 	classes.Task.Data, classes.Task.Likelihood = experiment.Table{Set: set, Classes: 3, HeldOut: 0.2}, likelihood.Categorical{Classes: 3}
 	classes.Task.Metrics, classes.Recipe.EarlyStopping = []experiment.Metric{experiment.Classification}, true
 	counts.Task.Data = experiment.Table{Set: set, RawTargets: true}
-	gaps := experiment.Table{Set: smallTable("gaps"), Gaps: true}
-	if d := must.Get(gaps.Load(ctx, 1))(t); gaps.Splits() != 2 || d.Train.Len()+d.Sets[0].Len() != 40 || d.Sets[0].Len() < 8 {
-		t.Errorf("%d splits with gaps, the second with %d and %d examples", gaps.Splits(), d.Train.Len(), d.Sets[0].Len())
-	}
-	if _, err := gaps.Load(ctx, 2); err == nil {
+	if _, err := counts.Task.Data.Load(ctx, 20); err == nil {
 		t.Error("a split that is not there was loaded")
 	}
 	found := must.Get(experiment.Run(ctx, classes, counts))(t)
@@ -525,7 +521,7 @@ func TestOwnSplits(t *testing.T) {
 		"split 0 of Parts has the row 2, which": {Set: set, Parts: []datasets.Split{{Train: []int{1, 2}, Test: []int{2}}}},
 		"has the row 40, which":                 {Set: set, Parts: []datasets.Split{{Train: []int{1, 2}, Test: []int{40}}}},
 		"has 1 rows to train on and 0 to test":  {Set: set, Parts: []datasets.Split{{Train: []int{1}}}},
-		"leave the others out":                  {Set: set, Parts: table.Parts, Gaps: true},
+		"leave Count out":                       {Set: set, Parts: table.Parts, Count: 1},
 	} {
 		if err := other.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)

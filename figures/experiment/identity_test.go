@@ -107,7 +107,6 @@ func TestIdentity(t *testing.T) {
 			e.Task.Data = experiment.Table{Set: set, Count: 3}
 		}},
 		{"the number of splits", true, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 4} }},
-		{"gaps", false, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("mine"), Gaps: true} }},
 		{"the held-out part", false, func(e *experiment.Experiment) {
 			e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 3, HeldOut: 0.1}
 		}},

@@ -79,16 +79,14 @@ func HoldOut(split datasets.Split, part float64, seed uint64) datasets.Split {
 	return datasets.Split{Train: rows(kept), Test: rows(held)}
 }
 
-// A Table is a data set of one's own, such as datasets.ReadCSV reads, on random splits with a tenth of the examples as
-// the test part, or on splits with gaps. Inputs and targets are standardised by the training part. Its identity is a digest of the numbers.
+// A Table is a data set of your own, such as datasets.ReadCSV reads, on random splits with a tenth of the examples as
+// the test part, or on splits of your own. Inputs and targets are standardised by the training part. Its identity is a digest of the numbers.
 type Table struct {
 	Set *datasets.Regression
 	// Count is the number of random splits; 0 means 20.
 	Count int
-	// Gaps makes splits with a gap in their place, one for each input: the examples with the middle third of its values
-	// are the test part (Foong et al. 2019).
-	Gaps bool
-	// Parts are splits of your own, such as by time or by groups, in the place of random ones.
+	// Parts are splits of your own, such as by time or by groups, in the place of random ones; datasets.GapSplits makes
+	// some with gaps.
 	Parts []datasets.Split
 	// Classes, if not 0, says that the last column has labels from 0 to Classes-1, for a classification.
 	Classes int
@@ -114,12 +112,8 @@ func (t Table) Check() error {
 		return fmt.Errorf("experiment.Table: set %q has %d examples; the splits need at least %d", t.Set.Name, t.Set.N, leastExamples)
 	case t.Count < 0 || t.Classes < 0 || t.Classes == 1:
 		return fmt.Errorf("experiment.Table has Count %d and Classes %d; neither may be negative, and there are at least 2 classes", t.Count, t.Classes)
-	case t.Parts != nil && (t.Gaps || t.Count != 0):
-		return errors.New("experiment.Table has Parts and Gaps or a Count; Parts are the splits, so leave the others out")
-	case t.Gaps && t.Count != 0:
-		return errors.New("experiment.Table has Gaps and a Count; there is one gap for each input, so leave Count out")
-	case t.Gaps && t.Set.Columns != nil:
-		return errors.New("experiment.Table has Gaps and columns of categories or with missing numbers, which have no middle third")
+	case t.Parts != nil && t.Count != 0:
+		return errors.New("experiment.Table has Parts and a Count; Parts are the splits, so leave Count out")
 	case !(t.HeldOut >= 0 && t.HeldOut < 1):
 		return fmt.Errorf("experiment.Table has HeldOut %g; it is a part of the training examples, from 0 to below 1", t.HeldOut)
 	case t.Classes > 0 && t.RawTargets:
@@ -156,7 +150,6 @@ func (t Table) checkPart(split datasets.Split) error {
 // tableIdentity is what decides the numbers of a Table.
 type tableIdentity struct {
 	Data                  string // Digest of the numbers
-	Gaps                  bool
 	Classes               int
 	RawTargets            bool
 	HeldOut               float64
@@ -167,7 +160,7 @@ type tableIdentity struct {
 // Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
 // there are changes none of them.
 func (t Table) Identity() Identity {
-	v := tableIdentity{Gaps: t.Gaps, Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut, Parts: t.Parts}
+	v := tableIdentity{Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut, Parts: t.Parts}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
 		v.Data = Digest(Set{"training", train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}})
@@ -177,11 +170,8 @@ func (t Table) Identity() Identity {
 
 // Splits implements Source.
 func (t Table) Splits() int {
-	switch {
-	case t.Parts != nil:
+	if t.Parts != nil {
 		return len(t.Parts)
-	case t.Gaps && t.Set != nil:
-		return t.Set.D
 	}
 	return cmp.Or(t.Count, 20)
 }
@@ -213,9 +203,6 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 func (t Table) parts(split int) datasets.Split {
 	if t.Parts != nil {
 		return t.Parts[split]
-	}
-	if t.Gaps {
-		return datasets.GapSplits(t.Set)[split]
 	}
 	return datasets.RandomSplits(t.Set.N, split+1)[split]
 }
