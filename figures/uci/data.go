@@ -66,9 +66,9 @@ const heldOutPart = 0.2
 // Year names the set that is not part of the program, but downloaded. It has a single split.
 const Year = "year"
 
-// checksums are experiment.Digest of the published numbers, of Year the checksum that datasets.Year holds its file to.
+// checksums are experiment.Digest of the published numbers, of Year that of its published table.
 var checksums = map[string]string{
-	Year:             datasets.YearSHA256[:32],
+	Year:             "4b6f8e50235b359e01689ae7fb33ad0f",
 	"boston":         "d2a81544bda7c1d2446bebb5082931de",
 	"concrete":       "dcbbe52d10cd274a08664448c0d4e61a",
 	"energy":         "bcebae3779ef27ae242dcaf10645cc29",
