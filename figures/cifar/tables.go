@@ -42,8 +42,8 @@ func Tables() []tables.Named {
 // Figures are the figures of the image study: those of the tables with the same names.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: tables.AnySeed(OnProcessor.DifferencesFigure)},
-		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: tables.AnySeed(OnProcessor.DetectionFigure)},
+		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: OnProcessor.DifferencesFigure},
+		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: OnProcessor.DetectionFigure},
 	}
 }
 

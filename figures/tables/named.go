@@ -33,14 +33,8 @@ type Named struct {
 	Make      func(x *Index) (report.Table, error)
 }
 
-// A NamedFigure can be asked for by name: it is a pure function of results and kept predictions and, if it shows a single
-// run, of that run's seed.
+// A NamedFigure can be asked for by name: it is a pure function of results and kept predictions.
 type NamedFigure struct {
 	Name, Doc string
-	Make      func(x *Index, seed uint64) (report.Figure, error)
-}
-
-// AnySeed makes a figure that is the same for every seed, as a NamedFigure has it.
-func AnySeed(make func(*Index) (report.Figure, error)) func(*Index, uint64) (report.Figure, error) {
-	return func(x *Index, _ uint64) (report.Figure, error) { return make(x) }
+	Make      func(x *Index) (report.Figure, error)
 }

@@ -18,32 +18,32 @@ func DistanceMethods() []experiment.Method {
 	return []experiment.Method{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble}
 }
 
-// DistanceCubic shows for one seed whether each method is less certain where the cubic has no data: the mean, two standard
+// DistanceCubic shows whether each method is less certain where the cubic has no data: the mean, two standard
 // deviations of the function to each side (darker), and with the observation noise (lighter).
-func DistanceCubic(x *tables.Index, seed uint64) (report.Figure, error) {
+func DistanceCubic(x *tables.Index) (report.Figure, error) {
 	const name = "distance-toy"
 	list := DistanceMethods()
-	found, err := find(name, x, Cubic{}, seed, list, Paper)
+	found, err := find(name, x, Cubic{}, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	f, _, err := cubicFigure(name, found, names(list), 3, run.spread)
 	f.Width, f.Height = f.Width+20, f.Height+20 // as large as DistanceMoons
-	f.Caption = prose.Caption(name, map[string]uint64{"Seed": seed})
+	f.Caption = prose.Caption(name, map[string]int{"Seed": shownSeed})
 	return f, err
 }
 
-// DistanceMoons shows for one seed where in the plane each method's classifier of two moons is uncertain: the entropy of
+// DistanceMoons shows where in the plane each method's classifier of two moons is uncertain: the entropy of
 // its predictions, from 0 (white) to one bit (dark).
-func DistanceMoons(x *tables.Index, seed uint64) (report.Figure, error) {
+func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	const name = "distance-moons"
 	list := DistanceMethods()
-	found, err := find(name, x, Moons{}, seed, list, Paper)
+	found, err := find(name, x, Moons{}, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	f, err := moonsFigure(name, found, names(list))
-	f.Caption = prose.Caption(name, map[string]uint64{"Seed": seed})
+	f.Caption = prose.Caption(name, map[string]int{"Seed": shownSeed})
 	return f, err
 }
 

@@ -31,9 +31,7 @@ var clipped = experiment.Method{Name: "Density Uncertainty (LDL, energy clipped)
 // Figures are the figures of the toy problems.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: func(x *tables.Index, seed uint64) (report.Figure, error) {
-			return Figure1(x, seed, 4)
-		}},
+		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: Figure1},
 		{Name: "figure1-functions", Doc: "Figure 1 with draws that are functions", Make: Figure1Functions},
 		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
 		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Make: DistanceCubic},
@@ -41,11 +39,11 @@ func Figures() []tables.NamedFigure {
 	}
 }
 
-// Figure1 is the paper's Figure 1 for one seed, with so many panels in a row. A panel has the data (red), the predictive
+// Figure1 is the paper's Figure 1. A panel has the data (red), the predictive
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
 // the bands are narrow, so a strip below each panel has the standard deviation of the draws.
-func Figure1(x *tables.Index, seed uint64, columns int) (report.Figure, error) {
-	return bands("figure1", x, seed, columns, lettered(figure1Methods()))
+func Figure1(x *tables.Index) (report.Figure, error) {
+	return bands("figure1", x, lettered(figure1Methods()))
 }
 
 // figure1Methods are the methods of Figure 1.
@@ -64,14 +62,14 @@ func lettered(list []experiment.Method) []experiment.Method {
 // Figure1Functions shows some draws from each network of Figure 1 as curves: draws that are functions, of which all inputs
 // share the noise. They, the bands of Figure1 and the truth (dashed) are shown as differences from the predictive mean. Marks show where the
 // data are.
-func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
+func Figure1Functions(x *tables.Index) (report.Figure, error) {
 	const name = "figure1-functions"
 	list := lettered(figure1Methods())
-	drawn, err := find(name, x, Cubic{}, seed, list, Functions)
+	drawn, err := find(name, x, Cubic{}, list, Functions)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	found, err := find(name, x, Cubic{}, seed, list, Paper)
+	found, err := find(name, x, Cubic{}, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -88,7 +86,7 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 			p.Y.Label.Text, p.Y.Min, p.Y.Max = "f(x) – mean", -limit, limit
 		},
 	}.figure()
-	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": seed})
+	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": shownSeed})
 	return f, err
 }
 
@@ -125,9 +123,9 @@ func (r run) functions(p *plot.Plot, functions experiment.Result, marks float64)
 }
 
 // Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
-func Figure1Energies(x *tables.Index, seed uint64) (report.Figure, error) {
+func Figure1Energies(x *tables.Index) (report.Figure, error) {
 	list := []experiment.Method{named(methods.Density, "LDL, not clipped"), named(clipped, "LDL, clipped to [0, D]"), named(methods.DensityMixture, "Rank-1 mixture")}
-	return bands("figure1-energies", x, seed, len(list), list)
+	return bands("figure1-energies", x, list)
 }
 
 // Pictures shows runs of one problem, whatever methods and settings they are of: a panel for each, three in a row. Those
@@ -232,8 +230,9 @@ func runsOf(list []experiment.Result) ([]run, error) {
 	return runs, nil
 }
 
-// drawnSeeds is how many seeds the figures can show: predictions of the first ones are part of the repository.
-const drawnSeeds = 3
+// shownSeed is the seed of the runs in the named figures, and drawnSeeds how many seeds Pictures and DistanceTable can show:
+// predictions of the first ones are part of the repository.
+const shownSeed, drawnSeeds = 0, 3
 
 // predictionsOf reads the predictions of a result that is to be drawn.
 func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
@@ -257,13 +256,13 @@ func cubicFigure(name string, list []experiment.Result, titles []string, columns
 	return f, runs, err
 }
 
-// bands finds the runs of the methods and draws a panel of each.
-func bands(name string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, x, Cubic{}, seed, list, Paper)
+// bands finds the runs of the methods and draws a panel of each, all in a row.
+func bands(name string, x *tables.Index, list []experiment.Method) (report.Figure, error) {
+	found, err := find(name, x, Cubic{}, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, runs, err := cubicFigure(name, found, names(list), columns, run.bands)
+	f, runs, err := cubicFigure(name, found, names(list), len(list), run.bands)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -325,8 +324,8 @@ func atLeast(low float64, values []float64) []float64 {
 	return values
 }
 
-// find finds the results of methods on data by a preset, with a seed, or says which are missing.
-func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method, preset experiment.Preset) ([]experiment.Result, error) {
+// find finds the results of methods on data by a preset, with the seed that figures show, or says which are missing.
+func find(figure string, x *tables.Index, data experiment.Source, list []experiment.Method, preset experiment.Preset) ([]experiment.Result, error) {
 	var found []experiment.Result
 	var missing []string
 	for _, m := range list {
@@ -334,7 +333,7 @@ func find(figure string, x *tables.Index, data experiment.Source, seed uint64, l
 		if err != nil {
 			return nil, err
 		}
-		e.Split, e.Seed = int(seed), seed
+		e.Split, e.Seed = shownSeed, shownSeed
 		if r, done := x.Find(e); done {
 			found = append(found, r)
 		} else {
@@ -344,7 +343,7 @@ func find(figure string, x *tables.Index, data experiment.Source, seed uint64, l
 	if len(missing) == 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, seed, strings.Join(missing, ", "), setOf(figure))
+	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, shownSeed, strings.Join(missing, ", "), setOf(figure))
 }
 
 // axes sets the axes of a panel. The y axis is twice as long as the range of the data. Wider bands are cut, so that the

@@ -29,14 +29,15 @@ func TestFigures(t *testing.T) {
 	x := must.Get(committed())(t)
 	for _, named := range Figures() {
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(x, 0)
+			f, err := named.Make(x)
 			if f.Name != named.Name || named.Doc == "" {
 				t.Errorf("it calls itself %q, doc %q", f.Name, named.Doc)
 			}
 			figtest.Golden(t)(f, err)
 		})
 	}
-	if _, err := Figure1(x, 7, 4); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
+	seven, _ := x.Find(runs(Paper, Cubic{Seeds: 8}, methods.MFVI)[7])
+	if _, err := Pictures([]experiment.Result{seven}); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
 		t.Errorf("of a seed without predictions: %v", err)
 	}
 }
@@ -60,14 +61,14 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance"},
 	} {
 		t.Run(c.figure, func(t *testing.T) {
-			if _, err := figure(c.figure).Make(tables.Of(without(full, c.method.Name)), 0); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := figure(c.figure).Make(tables.Of(without(full, c.method.Name))); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("without it: %v, want %q", err, c.want)
 			}
 			list := slices.Clone(full)
 			for i := range list {
 				list[i].Diverged = list[i].Method == c.method.Name
 			}
-			f := must.Get(figure(c.figure).Make(tables.Of(list), 0))(t)
+			f := must.Get(figure(c.figure).Make(tables.Of(list)))(t)
 			for i, title := range figtest.Titles(f) {
 				if strings.Contains(title, "diverged") != (i == c.panel) {
 					t.Errorf("panel %d has the title %q", i, title)
@@ -105,7 +106,7 @@ func TestPictures(t *testing.T) {
 
 // A browser shows the maps of an SVG in the whole of their rectangles. They are PNG, and are called so.
 func TestMaps(t *testing.T) {
-	f := must.Get(DistanceMoons(must.Get(committed())(t), 0))(t)
+	f := must.Get(DistanceMoons(must.Get(committed())(t)))(t)
 	svg := must.Get(f.Bytes(report.SVG))(t)
 	images, stretched := bytes.Count(svg, []byte("<image")), bytes.Count(svg, []byte(`<image preserveAspectRatio="none" `))
 	if images != len(DistanceMethods()) || stretched != images {
@@ -121,10 +122,8 @@ func TestSets(t *testing.T) {
 	x := must.Get(committed())(t).Watched()
 	must.Get(GapRatios(x))(t)
 	must.Get(DistanceTable(x))(t)
-	for seed := range uint64(drawnSeeds) {
-		for _, named := range Figures() {
-			must.Get(named.Make(x, seed))(t)
-		}
+	for _, named := range Figures() {
+		must.Get(named.Make(x))(t)
 	}
 	used := x.Used()
 	for _, s := range Sets() {

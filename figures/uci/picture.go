@@ -18,17 +18,16 @@ import (
 
 // Figures are the pictures of the study: those that its pages and the notebooks show.
 func Figures() []tables.NamedFigure {
-	of := tables.AnySeed
 	return []tables.NamedFigure{
-		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: of(ReproductionFigure)},
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(NLLFigure)},
-		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: of(ClaimsFigure)},
-		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: of(EnergyFigure)},
-		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: of(PlaceFigure)},
-		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: of(GapFigure)},
-		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: of(TunedFigure)},
-		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: of(ConvergedFigure)},
-		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI", Make: of(OptionsFigure)},
+		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: ReproductionFigure},
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: NLLFigure},
+		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: ClaimsFigure},
+		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: EnergyFigure},
+		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: PlaceFigure},
+		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: GapFigure},
+		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: TunedFigure},
+		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: ConvergedFigure},
+		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI", Make: OptionsFigure},
 	}
 }
 

@@ -304,7 +304,7 @@ func TestFigures(t *testing.T) {
 			continue
 		}
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(tables.Of(lines), 0)
+			f, err := named.Make(tables.Of(lines))
 			figtest.Golden(t)(f, err)
 			if named.Name != f.Name || named.Doc == "" {
 				t.Errorf("it calls itself %s, doc %q", f.Name, named.Doc)

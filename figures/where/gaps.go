@@ -45,11 +45,11 @@ func Tables() []tables.Named {
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.AnySeed(GapFigure)},
-		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: tables.AnySeed(ExactFigure)},
-		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.AnySeed(FunctionFigure)},
-		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: tables.AnySeed(DecisionFigure)},
-		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.AnySeed(BanditFigure)},
+		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: GapFigure},
+		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: ExactFigure},
+		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: FunctionFigure},
+		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: DecisionFigure},
+		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: BanditFigure},
 	}
 }
 

@@ -52,7 +52,6 @@ type figureCommand struct {
 	storesFlag
 	Format string `placeholder:"FORMAT" help:"svg, png or pdf (default: that of the file of --out, else svg)."`
 	Out    path   `default:"./" placeholder:"PATH" help:"The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
-	Seed   uint64 `default:"0" placeholder:"N" help:"The seed of the run that figures of a single run show (default: 0)."`
 }
 
 // Run makes figures.
@@ -64,7 +63,7 @@ func (f figureCommand) Run(c command) error {
 	var all []product
 	for _, one := range wanted {
 		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
-			figure, err := one.Make(x, f.Seed)
+			figure, err := one.Make(x)
 			if err != nil {
 				return nil, "", err
 			}

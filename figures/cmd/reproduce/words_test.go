@@ -68,7 +68,7 @@ func TestFigures(t *testing.T) {
 	x := must.Get(committed())(t)
 	for _, named := range paper().figures {
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(x, 0)
+			f, err := named.Make(x)
 			if err != nil && strings.Contains(err.Error(), "runs are missing") {
 				t.Skip(err)
 			}
