@@ -47,7 +47,7 @@ func Positions(controls ...Slider) [][]float64 {
 
 // page has a picture for each position and shows that of the last slider that was moved. It needs no kernel, and no script
 // beside its handlers. JupyterLab would take the keys of a slider for its own.
-var page = template.Must(template.New("explore").Parse(`<div onkeydown="event.stopPropagation()" oninput="
+var page = template.Must(template.New("explore").Parse(`<div onkeydown="if (/^(Arrow|Home|End|Page)/.test(event.key)) event.stopPropagation()" oninput="
 let picture = Number(event.target.value);
 for (const slider of this.querySelectorAll('input')) {
   if (slider === event.target) break;
