@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"cmp"
-	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -77,7 +76,6 @@ func (m *Images) Take(indices []int) *Images {
 		out.Labels = nil
 	}
 	for to, from := range indices {
-		m.check(from)
 		copy(out.Image(to), m.Image(from))
 		if m.Official != nil {
 			out.Official = append(out.Official, m.Official[from])
@@ -89,13 +87,6 @@ func (m *Images) Take(indices []int) *Images {
 	return out
 }
 
-// check panics if there is no image i.
-func (m *Images) check(i int) {
-	if i < 0 || i >= m.N {
-		panic(fmt.Sprintf("datasets: image %d of %s is outside [0, %d)", i, m.Name, m.N))
-	}
-}
-
 // HoldOut divides n training examples at random into those to train on and
 // `held` others, for choosing settings, or for the mean energy that
 // out-of-distribution scores are taken against. Test examples have no part in
@@ -105,9 +96,6 @@ func (m *Images) check(i int) {
 //
 // HoldOut panics if held is not in [0, n].
 func HoldOut(n, held int, seed uint64) (train, heldOut []int) {
-	if held < 0 || held > n {
-		panic(fmt.Sprintf("datasets: HoldOut: cannot hold out %d of %d examples", held, n))
-	}
 	p := draws(holdOutStream, seed, 0, 0).Perm(n)
 	return p[: n-held : n-held], p[n-held:]
 }
@@ -118,9 +106,6 @@ func HoldOut(n, held int, seed uint64) (train, heldOut []int) {
 //
 // Order panics if n < 0.
 func Order(seed uint64, epoch, n int) []int {
-	if n < 0 {
-		panic(fmt.Sprintf("datasets: Order: n = %d must not be negative", n))
-	}
 	return draws(orderStream, seed, epoch, 0).Perm(n)
 }
 
@@ -174,7 +159,6 @@ func FitChannelStats(m *Images, rows []int) ChannelStats {
 	// Counting how often each value occurs makes the sums exact and short.
 	var counts [ImageChannels][256]int64
 	for _, i := range rows {
-		m.check(i)
 		for c := range counts {
 			for _, v := range channel(m.Image(i), c) {
 				counts[c][v]++
@@ -257,9 +241,6 @@ type Augmentation struct {
 // number of workers matter. Flip does not change dy and dx. Draw panics if Pad is
 // negative.
 func (a Augmentation) Draw(seed uint64, epoch, index int) (dy, dx int, flip bool) {
-	if a.Pad < 0 {
-		panic(fmt.Sprintf("datasets: Augmentation: Pad is %d, it must not be negative", a.Pad))
-	}
 	rng := draws(augmentStream, seed, epoch, index)
 	dy, dx = rng.IntN(2*a.Pad+1), rng.IntN(2*a.Pad+1)
 	return dy, dx, a.Flip && rng.IntN(2) == 1

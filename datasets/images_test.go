@@ -43,23 +43,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-func TestImagesPanics(t *testing.T) {
-	m := someImages(3)
-	for _, c := range []struct {
-		name string
-		f    func()
-	}{
-		{"Take", func() { m.Take([]int{3}) }},
-		{"Take of -1", func() { m.Take([]int{-1}) }},
-		{"FitChannelStats", func() { FitChannelStats(m, []int{3}) }},
-		{"FitChannelStats empty", func() { FitChannelStats(m, []int{}) }},
-		{"HoldOut", func() { HoldOut(3, 4, 1) }},
-		{"HoldOut of -1", func() { HoldOut(3, -1, 1) }},
-		{"Order", func() { Order(1, 1, -1) }},
-		{"Draw", func() { Augmentation{Pad: -1}.Draw(1, 1, 1) }},
-	} {
-		t.Run(c.name, func(t *testing.T) { requirePanic(t, c.f) })
-	}
+func TestChannelStatsOfNoImages(t *testing.T) {
+	requirePanic(t, func() { FitChannelStats(someImages(3), []int{}) })
 }
 
 // Mean and standard deviation against sums over all pixels, written out.

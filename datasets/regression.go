@@ -74,9 +74,6 @@ func (r *Regression) Take(rows []int) (x, y []float64) {
 	x = make([]float64, 0, len(rows)*r.D)
 	y = make([]float64, 0, len(rows))
 	for _, i := range rows {
-		if i < 0 || i >= r.N {
-			panic(fmt.Sprintf("datasets: row %d of set %q is outside [0, %d)", i, r.Name, r.N))
-		}
 		x = append(x, r.Row(i)...)
 		y = append(y, r.Y[i])
 	}
@@ -105,17 +102,11 @@ type Scaler struct {
 // number is out of range, or a column has a value that is infinite or so large that
 // the deviation is.
 func FitScaler(x []float64, d int, rows []int) Scaler {
-	if d < 1 || len(x)%d != 0 {
+	if len(x)%d != 0 {
 		panic(fmt.Sprintf("datasets: FitScaler: %d values do not form rows of %d columns", len(x), d))
 	}
 	if len(rows) == 0 {
 		panic("datasets: FitScaler: no rows to fit on")
-	}
-	n := len(x) / d
-	for _, i := range rows {
-		if i < 0 || i >= n {
-			panic(fmt.Sprintf("datasets: FitScaler: row %d is outside [0, %d)", i, n))
-		}
 	}
 	s := Scaler{Mean: make([]float64, d), Std: make([]float64, d)}
 	for j := range d {
@@ -202,7 +193,7 @@ func (s Scaler) Inverse(x []float64) []float64 {
 
 func (s Scaler) apply(x []float64, f func(v float64, j int) float64) []float64 {
 	d := len(s.Mean)
-	if d == 0 || len(x)%d != 0 {
+	if len(x)%d != 0 {
 		panic(fmt.Sprintf("datasets: Scaler: %d values do not form rows of %d columns", len(x), d))
 	}
 	out := make([]float64, len(x))

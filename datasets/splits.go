@@ -54,8 +54,8 @@ func GalSplits(name string) ([]Split, error) {
 //
 // RandomSplits panics if n < 2 (one of the parts would be empty) or count < 0.
 func RandomSplits(n, count int) []Split {
-	if n < 2 || count < 0 {
-		panic(fmt.Sprintf("datasets: RandomSplits: n = %d must be at least 2 and count = %d not negative", n, count))
+	if n < 2 {
+		panic(fmt.Sprintf("datasets: RandomSplits: n = %d must be at least 2", n))
 	}
 	splits := make([]Split, count)
 	for i := range splits {

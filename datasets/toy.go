@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -14,12 +13,7 @@ import (
 // leaving the gap (-2, 2) without data. The paper states neither n nor the
 // noise; n = 100 and noiseStd = 3 are the values customary for this cubic
 // benchmark. The result depends only on the arguments. X has shape [n, 1].
-//
-// ToyCubic panics if n < 0 or noiseStd < 0.
 func ToyCubic(n int, noiseStd float64, seed uint64) *Regression {
-	if n < 0 || !(noiseStd >= 0) {
-		panic(fmt.Sprintf("datasets: ToyCubic: n = %d and noiseStd = %v must not be negative", n, noiseStd))
-	}
 	const stream = 0x746f79 // "toy": sets these draws apart from other uses of the same seed
 	rng := rand.New(rand.NewPCG(seed, stream))
 	r := &Regression{
@@ -52,12 +46,7 @@ func ToyCubic(n int, noiseStd float64, seed uint64) *Regression {
 // It is the usual problem to show whether a classifier knows how far from its
 // data an input is (van Amersfoort et al. 2021; Liu et al. 2020). The result
 // depends only on the arguments. points has shape [n, 2], row-major; labels [n].
-//
-// TwoMoons panics if n < 0 or noiseStd < 0.
 func TwoMoons(n int, noiseStd float64, seed uint64) (points []float64, labels []int) {
-	if n < 0 || !(noiseStd >= 0) {
-		panic(fmt.Sprintf("datasets: TwoMoons: n = %d and noiseStd = %v must not be negative", n, noiseStd))
-	}
 	const stream = 0x6d6f6f6e73 // "moons": sets these draws apart from other uses of the same seed
 	rng := rand.New(rand.NewPCG(seed, stream))
 	points, labels = make([]float64, 2*n), make([]int, n)

@@ -60,8 +60,6 @@ func TestToyCubicDependsOnSeedOnly(t *testing.T) {
 	if d := ToyCubic(50, 0, 1); !slices.Equal(a.X, d.X) || d.Y[9] != d.X[9]*d.X[9]*d.X[9] {
 		t.Error("the noise level changed the inputs, or zero noise is not zero")
 	}
-	requirePanic(t, func() { ToyCubic(-1, 3, 1) })
-	requirePanic(t, func() { ToyCubic(1, math.NaN(), 1) })
 }
 
 func TestTwoMoonsStatistics(t *testing.T) {
@@ -109,8 +107,6 @@ func TestTwoMoonsDependsOnSeedOnly(t *testing.T) {
 	if slices.Equal(a, c) {
 		t.Error("another seed gave the same data")
 	}
-	requirePanic(t, func() { TwoMoons(-1, 0.1, 1) })
-	requirePanic(t, func() { TwoMoons(1, math.NaN(), 1) })
 }
 
 // Results were kept of these draws.
