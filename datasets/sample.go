@@ -56,14 +56,9 @@ func sampleRows(file string) (official, labels []int, err error) {
 			return nil, nil, err
 		}
 		official = append(official, number)
-		if row[2] == "" {
-			continue
+		if label, err := strconv.Atoi(row[2]); err == nil { // else there is none
+			labels = append(labels, label)
 		}
-		label, err := strconv.Atoi(row[2])
-		if err != nil {
-			return nil, nil, err
-		}
-		labels = append(labels, label)
 	}
 	return official, labels, nil
 }
@@ -85,10 +80,7 @@ func sampleOf(file, name string, classes []string, whole int) (*Images, error) {
 	}
 	m := newImages(name, classes, len(official))
 	m.WholeN, m.Official, m.Labels = whole, official, labels
-	columns, rows := decoded.Bounds().Dx()/ImageSide, decoded.Bounds().Dy()/ImageSide
-	if columns*rows != m.N || labels != nil && len(labels) != m.N {
-		return fail(fmt.Errorf("%d x %d images and %d labels, expected %d of both", columns, rows, len(labels), m.N))
-	}
+	columns := decoded.Bounds().Dx() / ImageSide
 	sheet := image.NewNRGBA(decoded.Bounds())
 	draw.Draw(sheet, sheet.Rect, decoded, decoded.Bounds().Min, draw.Src)
 	for i := range m.N {

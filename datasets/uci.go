@@ -58,13 +58,9 @@ func readEmbedded(file string, add func(row []float64)) error {
 func openEmbedded(file string) (io.Reader, error) {
 	f, err := uciFiles.Open(path.Join("uci", file+".gz"))
 	if err != nil {
-		return nil, fmt.Errorf("datasets: embedded file: %w", err)
+		return nil, err
 	}
-	text, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: embedded file %s: %w", file, err)
-	}
-	return text, nil
+	return gzip.NewReader(f)
 }
 
 const (
