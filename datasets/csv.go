@@ -46,7 +46,7 @@ type CSV struct {
 // refused by name.
 //
 // The error joins up to ten [*FileError]: of each kind of fault in each column the
-// first, with the number of the others.
+// first, and how many lines have it.
 func ReadCSV(file, target string) (*Regression, error) { return CSV{Target: target}.Read(file) }
 
 // Read reads a file as ReadCSV does.
@@ -219,8 +219,8 @@ func (f *faults) err() error {
 	var all []error
 	slices.SortStableFunc(f.first, func(a, b *FileError) int { return a.Line - b.Line })
 	for _, e := range f.first[:min(len(f.first), most)] {
-		if more := f.count[fault{e.Column, e.Advice}] - 1; more > 0 {
-			e.Err = fmt.Errorf("%w (and %d more lines are like this)", e.Err, more)
+		if n := f.count[fault{e.Column, e.Advice}]; n > 1 {
+			e.Err = fmt.Errorf("%w (%d lines in all)", e.Err, n)
 		}
 		all = append(all, e)
 	}
@@ -397,10 +397,8 @@ func parseFinite(field string) (float64, error) {
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && notFinite(v):
 		return 0, fmt.Errorf("%w: %q", errNotFinite, field)
-	case err != nil:
-		return 0, err
-	case strings.ContainsAny(field, "xX_"):
-		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
+	case err != nil || strings.ContainsAny(field, "xX_"):
+		return 0, fmt.Errorf("%q is not a decimal number", field)
 	}
 	if math.Abs(v) >= 1<<53 {
 		written, _ := new(big.Rat).SetString(field) // what ParseFloat reads, Rat does

@@ -91,8 +91,8 @@ func TestReadCSVErrors(t *testing.T) {
 		{"an open quote", "a,y\n1,\"2\n", "", []string{"line 2, column 2: a quote is not closed"}},
 		{"text after a quote", "a,y\n\"1\"x,2\n", "", []string{`line 2, column 1: "x" follows a closing quote`}},
 		{"many faults", "a,a,y\n1,red,NA\n-,2\n\n\"1\"2,3,4\n,green,\n1,blue,12345678901234567\n", "", []string{
-			`line 1, column 2: there are two columns "a"`, `line 2, column 2: a: strconv.ParseFloat: parsing "red": invalid syntax (and 2 more lines are like this); `,
-			"line 2, column 3: y has no value (NA) (and 1 more lines are like this); ", "line 3: wrong number of columns: 2", "line 5, column 1: \"2\" follows",
+			`line 1, column 2: there are two columns "a"`, `line 2, column 2: a: "red" is not a decimal number (3 lines in all); `,
+			"line 2, column 3: y has no value (NA) (2 lines in all); ", "line 3: wrong number of columns: 2", "line 5, column 1: \"2\" follows",
 			"line 6, column 1: a has no value; ", "line 7, column 3: y: float64 does not hold"}},
 		{"many columns", strings.Repeat("x,", 12) + "y\n1\n", "", []string{"line 1, column 11: there are two", "there are 2 more kinds of faults"}},
 	} {
@@ -132,7 +132,7 @@ func TestCSVCategories(t *testing.T) {
 		}
 	}
 	_, err := set.Columns.Inputs([]string{"elm", "", "x"})
-	for _, want := range []string{`column 1: wood: there is no category "elm"; there are ["" "ash" "oak"]`, "column 2: length has no value", "column 3: age: strconv"} {
+	for _, want := range []string{`column 1: wood: there is no category "elm"; there are ["" "ash" "oak"]`, "column 2: length has no value", `column 3: age: "x" is not a decimal number`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %q", err, want)
 		}
