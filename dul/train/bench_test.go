@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
@@ -82,8 +78,6 @@ var (
 	benchBatch    = flag.Int("batch", 128, "images in a step of BenchmarkImageStep, or in a batch of BenchmarkImageSample")
 	benchSteps    = flag.Int("steps", 1, "steps that BenchmarkImageStep computes without asking the host in between")
 	benchBFloat16 = flag.Bool("bfloat16", false, "let convolutions of BenchmarkImageStep multiply in bfloat16")
-	benchBarrier  = flag.String("barrier", "", "empty `folder` in which as many processes as -processes says wait for each other before BenchmarkImageStep measures")
-	benchTogether = flag.Int("processes", 1, "processes that meet in the folder -barrier")
 )
 
 // onlyTried tells whether this is the single run with which the testing package begins before the number of runs that
@@ -92,19 +86,6 @@ func onlyTried(b *testing.B) bool {
 	b.Helper()
 	runs := flag.Lookup("test.benchtime").Value.String()
 	return b.N == 1 && strings.HasSuffix(runs, "x") && runs != "1x"
-}
-
-// meet waits until all processes are here, each with a file in the folder -barrier. They take unequally long to
-// compile; what they measure from here on, they measure at the same time.
-func meet(b *testing.B) {
-	b.Helper()
-	if *benchBarrier == "" {
-		return
-	}
-	must.Do(b, os.WriteFile(filepath.Join(*benchBarrier, strconv.Itoa(os.Getpid())), nil, 0o644))
-	for len(must.Get(os.ReadDir(*benchBarrier))(b)) < *benchTogether {
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // BenchmarkImageStep trains a network on images of 32 x 32 pixels. The figures to
@@ -128,7 +109,6 @@ func BenchmarkImageStep(b *testing.B) {
 			run.PretrainEpochs, run.StepsPerExecution, run.BFloat16 = 0, *benchSteps, *benchBFloat16
 			run.Progress = func(p train.Progress) {
 				if p.Step == warmUp {
-					meet(b)
 					start = cpuSeconds(b)
 					b.ResetTimer()
 				}

@@ -26,7 +26,6 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 KINDS = ("plain", "density", "detached", "mixture")  # of both benchmarks
@@ -202,49 +201,18 @@ def reason(status, text):
     return f"killed by signal {-status}: {last}" if status < 0 else last
 
 
-def together(command, processes):
-    """What processes of a command write, each of them, if all go well."""
-    with tempfile.TemporaryDirectory() as barrier:
-        if processes > 1:
-            command = [*command, f"-processes={processes}", f"-barrier={barrier}"]
-        running = []
-        try:
-            for _ in range(processes):
-                output = tempfile.TemporaryFile("w+", errors="replace")
-                running.append((subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT), output))
-            # Once one has failed the others wait in vain.
-            while any(p.poll() is None for p, _ in running) and not any(p.poll() for p, _ in running):
-                time.sleep(0.02)
-        except OSError as error:
-            raise Failed(str(error)) from error
-        finally:
-            statuses = [p.poll() for p, _ in running]
-            for p, _ in running:
-                p.kill()
-            for p, _ in running:
-                p.wait()
-        texts = []
-        for _, output in running:
-            output.seek(0)
-            texts.append(output.read())
-    for status, text in zip(statuses, texts):
-        if status:
-            print(text[-4000:], file=sys.stderr, flush=True)
-            raise Failed(reason(status, text))
-    return texts
-
-
-def measure(command, processes=1):
+def measure(command):
     """Milliseconds of wall and CPU time of a step, as the command prints them, and what it says of PyTorch's tensors."""
-    measured, said = [], ""
-    for text in together(command, processes):
-        found = {unit: float(value) for value, unit in re.findall(r"([0-9.e+]+) (ms/step|cpu-ms/step)", text)}
-        if len(found) != 2:
-            print(text[-4000:], file=sys.stderr, flush=True)
-            raise Failed("it measured nothing")
-        measured.append((found["ms/step"], found["cpu-ms/step"]))
-        said = "".join(re.findall(r"^PyTorch's tensors: .*", text, re.MULTILINE))
-    return tuple(statistics.mean(column) for column in zip(*measured)), said
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    except OSError as error:
+        raise Failed(str(error)) from error
+    text = done.stdout
+    found = {unit: float(value) for value, unit in re.findall(r"([0-9.e+]+) (ms/step|cpu-ms/step)", text)}
+    if done.returncode or len(found) != 2:
+        print(text[-4000:], file=sys.stderr, flush=True)
+        raise Failed(reason(done.returncode, text) if done.returncode else "it measured nothing")
+    return (found["ms/step"], found["cpu-ms/step"]), "".join(re.findall(r"^PyTorch's tensors: .*", text, re.MULTILINE))
 
 
 def asked(command):
@@ -284,15 +252,13 @@ def print_table(options, kinds, times, failures, remarks):
         for which in ("Go", "PyTorch"):
             if measured := times.get((kind, which)):
                 wall, cpu = rows[which] = [statistics.median(column) for column in zip(*measured)]
-                rate = options.processes * options.batch / wall * 1e3
+                rate = options.batch / wall * 1e3
                 cells += [f"{wall:8.2f}", f"{cpu:8.2f}", f"{rate:8.0f}" if rate >= 10 else f"{rate:8.2f}"]
             else:
                 cells += [f"{'failed' if (kind, which) in failures else '-':>8}"] * 3
         if len(rows) == 2:
             cells += [f"{a / b:6.2f}" for a, b in zip(rows["Go"], rows["PyTorch"])]
         print(f"{kind:10} " + " ".join(cells))
-    if options.processes > 1:
-        print(f"{options.processes} processes at the same time: a step takes one of them so long, images/s are those of all")
     for (kind, which), said in remarks.items():
         print(f"{kind}: {said}")
     for (kind, which), why in failures.items():
@@ -312,7 +278,6 @@ def main():
     p.add_argument("--steps", type=int, default=1, help="steps that the Go program computes in one execution (1)")
     p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of both; but tf32 of the Go program is in GOMLX_BACKEND")
     p.add_argument("--count", type=int, default=20, help="steps to time in a round (20)")
-    p.add_argument("--processes", type=int, default=1, help="processes of the Go program that train at the same time (1); needs --without-pytorch")
     p.add_argument("--rounds", type=int, default=5, help="rounds (5)")
     p.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="of PyTorch")
     p.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
@@ -328,9 +293,6 @@ def main():
         p.error("nothing to measure: neither --program nor PyTorch")
     if unknown := set(kinds) - set(KINDS):
         p.error(f"unknown {', '.join(sorted(unknown))}; want some of {', '.join(KINDS)}")
-
-    if options.processes != 1 and (options.sample or not options.without_pytorch):
-        p.error("--processes is for training steps of the Go program alone")
 
     signal.signal(signal.SIGTERM, stop)
     benchmark = "BenchmarkImageSample" if options.sample else "BenchmarkImageStep"
@@ -349,7 +311,7 @@ def main():
                 if (kind, which) in failures:
                     continue
                 try:
-                    (wall, cpu), said = measure(command, options.processes)
+                    (wall, cpu), said = measure(command)
                 except Failed as error:
                     failures[kind, which] = str(error)
                     print(f"round {number}, {kind}, {which}: failed: {error}", flush=True)
