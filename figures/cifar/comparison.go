@@ -19,9 +19,7 @@ import (
 // A Comparison is a preset whose runs are compared with each other and not with the paper.
 type Comparison struct {
 	settings
-	name     string    // after "cifar-", of its tables
 	variants []variant // on each data set
-	small    bool      // it has no table but that of its runs
 }
 
 // A variant is a preset of a comparison, with what its methods are called beside their names.
@@ -32,29 +30,21 @@ type variant struct {
 	only []experiment.Method
 }
 
-// The comparisons.
-var (
-	// OnSmall is of runs that show the pipeline at work, on few images.
-	OnSmall = Comparison{settings: onSmall, name: "small", variants: []variant{{preset: Small}}, small: true}
-	// OnProcessor is of runs within reach of a processor, with options that were searched for.
-	OnProcessor = Comparison{settings: onProcessor, name: "processor", variants: []variant{
-		{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}},
-	}}
-)
-
-var comparisons = []Comparison{OnSmall, OnProcessor}
+// OnProcessor is of runs within reach of a processor, with options that were searched for.
+var OnProcessor = Comparison{onProcessor, []variant{
+	{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}},
+}}
 
 // start is one of its tables without rows, by the last part of the table's name.
 func (c Comparison) start(part string, absent []string) report.Table {
 	t := prose.Table("compared"+part, struct {
-		Name, TestImages, TrainingImages, Absent         string
+		TestImages, TrainingImages, Absent               string
 		Epochs, Samples, HeldOut, JudgedBins, Replicates int
-		Small                                            bool
 	}{
-		c.name, grouped(c.sizes.testN()), grouped(c.sizes.trainN()), strings.Join(absent, ", "),
-		c.epochs, c.samples, c.sizes.HeldOut, judgedBins, replicates, c.small,
+		grouped(c.sizes.testN()), grouped(c.sizes.trainN()), strings.Join(absent, ", "),
+		c.epochs, c.samples, c.sizes.HeldOut, judgedBins, replicates,
 	})
-	t.Name = "cifar-" + c.name + part
+	t.Name = "cifar-processor" + part
 	return t
 }
 
@@ -146,10 +136,7 @@ func (c Comparison) Table(x *tables.Index) (report.Table, error) {
 			}
 		}
 		return number("%.2g", stat.Mean(values, nil))
-	})}
-	if !c.small {
-		columns = append(columns, words("Chosen option", func(r row) string { return r.option }))
-	}
+	}), words("Chosen option", func(r row) string { return r.option })}
 	return fill(x, c.start("", nil), columns, rows)
 }
 

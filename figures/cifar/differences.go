@@ -392,23 +392,19 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
 	type key string
 	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
-	for _, v := range c.variants {
-		if v.only != nil {
+	preset := c.variants[0].preset
+	for _, d := range []Images{ten, hundred} {
+		members, _ := found(unwatched, list(preset, d, methods.EnsembleMembers, methods.Deterministic))
+		e := list(preset, d, 1, methods.Ensemble)[0]
+		if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
 			continue
 		}
-		for _, d := range []Images{ten, hundred} {
-			members, _ := found(unwatched, list(v.preset, d, methods.EnsembleMembers, methods.Deterministic))
-			e := list(v.preset, d, 1, methods.Ensemble)[0]
-			if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
-				continue
-			}
-			r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
-			if err != nil {
-				return nil, fmt.Errorf("cifar: %w", err)
-			}
-			if r != nil {
-				x = x.With(*r, members...)
-			}
+		r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
+		if err != nil {
+			return nil, fmt.Errorf("cifar: %w", err)
+		}
+		if r != nil {
+			x = x.With(*r, members...)
 		}
 	}
 	return x, nil

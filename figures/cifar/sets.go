@@ -77,7 +77,7 @@ func mixtures() []experiment.Method {
 	return all
 }
 
-// Sets are the experiments of the paper's six image tables, and of small runs.
+// Sets are the experiments of the paper's six image tables, and of runs on a processor.
 //
 // The classification tables train on all 50,000 training images, which is what their numbers in the literature mean, and
 // hold none out. The energy statistic of the table of detection needs training images that the model has not seen, so its
@@ -118,8 +118,6 @@ func Sets() []tables.Set {
 			both(onWide.experiment, paperSeeds, singleNetworks...)),
 		set("cifar-released", "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
 			both(Released, paperSeeds, papersFive...)),
-		set("cifar-small", "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
-			both(Small, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...)),
 		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		set("processor", "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments()),
 		set("processor-cifar100", "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",

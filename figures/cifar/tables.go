@@ -31,12 +31,14 @@ func Tables() []tables.Named {
 		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Make: DetectionTable},
 		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Make: processorsGrid},
 		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable})
-	for _, c := range comparisons {
-		for _, p := range c.parts() {
-			all = append(all, tables.Named{Name: "cifar-" + c.name + p.ending, Doc: p.doc, Make: p.table})
-		}
-	}
-	return all
+	c, after := OnProcessor, fmt.Sprintf(" after %d epochs", OnProcessor.epochs)
+	return append(all,
+		tables.Named{Name: "cifar-processor", Doc: "methods with ResNet-14" + after + ", compared with each other", Make: c.Table},
+		tables.Named{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image" + after, Make: c.Differences},
+		tables.Named{Name: "cifar-processor-temperature", Doc: "the same" + after + ", with a temperature for every method", Make: c.Temperatures},
+		tables.Named{Name: "cifar-processor-ood", Doc: "out-of-distribution detection" + after + " by every score: area under the ROC curve", Make: c.Detection},
+		tables.Named{Name: "cifar-processor-ood-auprc", Doc: "the same by the area under the precision-recall curve", Make: c.Precision},
+		tables.Named{Name: "cifar-processor-layers", Doc: "out-of-distribution detection" + after + " by the energies of each layer", Make: c.Layers})
 }
 
 // Figures are the figures of the image study: those of the tables with the same names.
@@ -45,29 +47,6 @@ func Figures() []tables.NamedFigure {
 		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: OnProcessor.DifferencesFigure},
 		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: OnProcessor.DetectionFigure},
 	}
-}
-
-// A part is a table of a comparison.
-type part struct {
-	ending, doc string // the ending is that of its name
-	table       func(*tables.Index) (report.Table, error)
-}
-
-// parts are the tables of a comparison.
-func (c Comparison) parts() []part {
-	after := fmt.Sprintf(" after %d epochs", c.epochs)
-	all := []part{
-		{"", "methods with ResNet-14" + after + ", compared with each other", c.Table},
-		{"-differences", "every method against density uncertainty, image by image" + after, c.Differences},
-		{"-temperature", "the same" + after + ", with a temperature for every method", c.Temperatures},
-		{"-ood", "out-of-distribution detection" + after + " by every score: area under the ROC curve", c.Detection},
-		{"-ood-auprc", "the same by the area under the precision-recall curve", c.Precision},
-		{"-layers", "out-of-distribution detection" + after + " by the energies of each layer", c.Layers},
-	}
-	if c.small {
-		return all[:1]
-	}
-	return all
 }
 
 // picture makes a picture of a table; words names its caption.

@@ -174,26 +174,6 @@ func TestGrids(t *testing.T) {
 	}
 }
 
-// Small runs are compared with each other, and not with the paper.
-func TestSmallRuns(t *testing.T) {
-	found := resultsOf(func(e experiment.Experiment) map[string]float64 {
-		m := measuring(0.4, 0.05, 1.6, 0.01)(e)
-		m["brier"], m["aurc"] = 0.7, 0.5
-		return m
-	}, list(Small, ten, paperSeeds, methods.Density, methods.Deterministic), list(Small, hundred, 1, methods.Density), list(Paper, ten, paperSeeds, methods.Density))
-	found[0].Diverged = true
-	table := tableOf(t, "cifar-small", found...)
-	same(t, lines(table), []string{
-		"CIFAR-10 | Deterministic | 3 | 40.00 ± 1.00 | 1.6000 ± 0.0100 | 0.0500 ± 0.0100 | 0.7000 ± 0.0000 | 0.5000 ± 0.0000 | 0.0012",
-		"CIFAR-10 | Density Uncertainty | 2 | 40.50 ± 0.71 (1 of 3 diverged) | 1.6050 ± 0.0071 (1 of 3 diverged) | 0.0550 ± 0.0071 (1 of 3 diverged)" +
-			" | 0.7000 ± 0.0000 (1 of 3 diverged) | 0.5000 ± 0.0000 (1 of 3 diverged) | 0.0012",
-		"CIFAR-100 | Density Uncertainty | 1 | 39.00 | 1.5900 | 0.0400 | 0.7000 | 0.5000 | 0.0012",
-	})
-	if !strings.Contains(table.Title, "5 epochs on 5,000 images") || !strings.Contains(table.Caption, "on 1,000 test images") {
-		t.Errorf("it says %s %s", table.Title, table.Caption)
-	}
-}
-
 // The table of fidelities has what the authors' code does otherwise.
 func TestFidelities(t *testing.T) {
 	table := tableOf(t, "cifar-fidelities")
