@@ -244,26 +244,16 @@ func TestShareAStore(t *testing.T) {
 }
 
 func TestReporter(t *testing.T) {
-	for _, c := range []struct {
-		terminal bool
-		want     string
-	}{
-		{false, "[50%, 0s] a\nbackend\n[60%, 31s, about 2m4s left] c\n"},
-		{true, "\r\x1b[K[50%, 0s] a\r\x1b[K[55%, 1s, about 9s left] b\nbackend\n\r\x1b[K[60%, 31s, about 2m4s left] c\n"},
-	} {
-		var b bytes.Buffer
-		now := time.Unix(1e9, 0)
-		r := &reporter{w: &b, terminal: c.terminal, now: func() time.Time { return now }}
-		r.progress(0.5, "a") // what an earlier process did
-		now = now.Add(time.Second)
-		r.progress(0.55, "b")
-		r.note("backend")
-		now = now.Add(30 * time.Second)
-		r.progress(0.6, "c")
-		r.end()
-		if b.String() != c.want {
-			t.Errorf("%q, want %q", &b, c.want)
-		}
+	var b bytes.Buffer
+	now := time.Unix(1e9, 0)
+	r := &reporter{tell: command{stderr: &b}.tell, now: func() time.Time { return now }}
+	r.progress(0.5, "a") // what an earlier process did
+	now = now.Add(time.Second)
+	r.progress(0.55, "b")
+	now = now.Add(30 * time.Second)
+	r.progress(0.6, "c")
+	if want := "[50%, 0s] a\n[60%, 31s, about 2m4s left] c\n"; b.String() != want {
+		t.Errorf("%q, want %q", &b, want)
 	}
 }
 

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
@@ -93,9 +90,7 @@ func divergence(list []experiment.Result) error {
 
 // carryOut runs experiments and reports on them.
 func (c command) carryOut(ctx context.Context, engine experiment.Engine, list experiment.Experiments) ([]experiment.Result, error) {
-	report := &reporter{w: c.stderr, terminal: isTerminal(c.stderr), now: time.Now}
-	engine.Progress, engine.Notes = report.progress, report.note
-	defer report.end()
+	engine.Progress, engine.Notes = (&reporter{tell: c.tell, now: time.Now}).progress, func(text string) { c.tell("%s", text) }
 	return engine.Run(ctx, list...)
 }
 
@@ -118,9 +113,4 @@ func needGPU(wanted bool) error {
 		return usagef("--gpu: this computes on %s; leave --gpu out, or set up a GPU (%s)", name, environment.ConfigVariable)
 	}
 	return nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, is := w.(*os.File)
-	return is && term.IsTerminal(int(f.Fd()))
 }
