@@ -255,16 +255,14 @@ class Arguments(unittest.TestCase):
             (("reproduce", "--fast"), '"--fast"'),
             (("reproduce", "--only"), "--only needs the name"),
             (("reproduce", "--only", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
-            (("reproduce", "--only=../x"), 'no notebook "../x"'),
+            (("reproduce", "--only", "../x"), 'no notebook "../x"'),
             (("test", "everything"), '"everything"'),
             (("test", "--all", "x"), '"--all x"'),
             (("slides",), "needs the name of a notebook"),
             (("slides", "--fast"), 'no notebook "--fast"'),
             (("slides", "02_bayes_to_layer"), "no cell of 02_bayes_to_layer is marked as a slide; marked are: 00_start_here.ipynb"),
-            (("lab", "--port"), "--port needs a number"),
             (("lab", "--port=http"), '"http" is not a port number'),
-            (("lab", "--port", "99999"), '"99999" is not a port number, from 0 to 65535'),
-            (("lab", "--port=65536"), '"65536" is not a port number'),
+            (("lab", "--port=65536"), '"65536" is not a port number, from 0 to 65535'),
         ):
             with self.subTest(" ".join(command)):
                 status, printed = self.status(*command)
