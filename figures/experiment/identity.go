@@ -100,11 +100,11 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 type identified struct {
 	Experiment
 	network unsafe.Pointer
-	hidden  bool
+	after   bool // whether there is one from outside
 }
 
 func (e Experiment) identified() identified {
-	i := identified{Experiment: e, hidden: e.hidden()}
+	i := identified{Experiment: e, after: outsideFunc(e.Task.After)}
 	if f, is := e.Task.Network.(nets.Func); is {
 		i.network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
 		f.Build = nil

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"math"
@@ -108,18 +107,6 @@ func TestRows(t *testing.T) {
 	r.run = run[0]
 	if err := errors.Join(err, back.ran(run)); err != nil || !reflect.DeepEqual(back, r) {
 		t.Errorf("it is %+v (%v), was %+v", back, err, r)
-	}
-}
-
-// A program that changed the ends of lines, as on Windows, changed no result.
-func TestRowsOfWindows(t *testing.T) {
-	var read [][]string
-	err := eachRow(bytes.ReplaceAll(text([]string{"a", "b"}, []string{"1", "x, y"}, []string{"2", ""}), []byte("\n"), []byte("\r\n")), func(columns, row []string) error {
-		read = append(read, columns, slices.Clone(row))
-		return nil
-	})
-	if want := [][]string{{"a", "b"}, {"1", "x, y"}, {"a", "b"}, {"2", ""}}; err != nil || !reflect.DeepEqual(read, want) {
-		t.Errorf("%q, %v; want %q", read, err, want)
 	}
 }
 
@@ -279,45 +266,6 @@ func TestUnitsInOrder(t *testing.T) {
 	}
 	if got != "102345" {
 		t.Errorf("the order is %s, want 102345", got)
-	}
-}
-
-// addLine adds a line.
-func addLine(path, line string) error {
-	return addLines(path, func([]byte) ([]byte, error) { return []byte(line + "\n"), nil })
-}
-
-// A killed process leaves the last line torn. The whole lines before it count, and the next one follows them.
-func TestLines(t *testing.T) {
-	for _, c := range []struct{ name, content, read string }{{"empty", "", ""}, {"whole", "a\nb\n", "a\nb\n"}, {"torn", "a\nb", "a\n"}, {"all torn", "a", ""}} {
-		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "lines")
-			must.Do(t, os.WriteFile(path, []byte(c.content), 0o600))
-			if got := string(must.Get(wholeLines(path))(t)); got != c.read {
-				t.Errorf("read %q, want %q", got, c.read)
-			}
-			must.Do(t, addLine(path, "new"))
-			if got := string(must.Get(os.ReadFile(path))(t)); got != c.read+"new\n" {
-				t.Errorf("afterwards the file is %q", got)
-			}
-		})
-	}
-}
-
-// Compressed lines are read, and an incomplete compressed file is an error.
-func TestCompressedLines(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lines.gz")
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	must.Get(z.Write([]byte("a\nb\n")))(t)
-	must.Do(t, z.Close())
-	must.Do(t, os.WriteFile(path, b.Bytes(), 0o600))
-	if got := string(must.Get(wholeLines(path))(t)); got != "a\nb\n" {
-		t.Errorf("read %q", got)
-	}
-	must.Do(t, os.WriteFile(path, b.Bytes()[:b.Len()-1], 0o600))
-	if _, err := wholeLines(path); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("the error is %v", err)
 	}
 }
 
