@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute/gobackend"
@@ -56,7 +57,8 @@ func (e Experiment) Check() error {
 		all.need(err == nil, "Task.Network: %w", err)
 	}
 	all.add(e.Recipe.check(t.Likelihood))
-	_, err := treeOf(e)
+	var w treeWriter
+	_, err := w.tree(reflect.ValueOf(e), "Experiment")
 	all.add(err)
 	return e.problem(all.err())
 }

@@ -249,6 +249,9 @@ func (m Method) members() int { return max(m.Members, 1) }
 // Called is the Key, or of a method without one its Name.
 func (m Method) Called() string { return cmp.Or(m.Key, m.Name) }
 
+// Same says whether two methods are called the same, whatever their settings.
+func (m Method) Same(other Method) bool { return m.Called() == other.Called() }
+
 // hidden are the layers, or those below a Gaussian process.
 func (m Method) hidden() nets.Layers {
 	if m.Process != nil {

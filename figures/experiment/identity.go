@@ -120,13 +120,6 @@ func idOf(group string, split int, seed uint64) string {
 	return digest([]byte(group + " split " + strconv.Itoa(split) + " seed " + strconv.FormatUint(seed, 10)))
 }
 
-// Same says whether two methods are one, whatever their names. A method without an identity is the same as no other.
-func (m Method) Same(other Method) bool {
-	a, err := treeOf(m)
-	b, otherErr := treeOf(other)
-	return err == nil && otherErr == nil && textOf(a) == textOf(b)
-}
-
 // A Difference is a field in which two experiments differ, by its name in Go, such as "Method.Layers.InitStd", with both
 // values as JSON. A nil interface and a field that only one of the experiments has are "null".
 type Difference struct {

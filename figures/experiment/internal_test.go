@@ -183,7 +183,7 @@ func TestReserveAmongMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if had.Load() < 300 {
+	if had.Load() < 30 { // of 2400 calls
 		t.Errorf("reserved %d times", had.Load())
 	}
 }

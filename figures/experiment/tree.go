@@ -44,12 +44,6 @@ func textOf(t tree) string {
 	return string(text)
 }
 
-// treeOf is the tree of a value, from which fields that are zero are left out.
-func treeOf(v any) (tree, error) {
-	var w treeWriter
-	return w.tree(reflect.ValueOf(v), reflect.TypeOf(v).Name())
-}
-
 // longList is the most entries that a list is written out with.
 const longList = 64
 

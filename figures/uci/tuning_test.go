@@ -2,6 +2,7 @@ package uci
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestTuned(t *testing.T) {
 				t.Errorf("%v is not trained with %s", e, c.optimizer)
 			}
 			optimizers[c.optimizer] = true
-			if noisy, is := methods.WithNoise(e.Method.Layers, c.noise); is && !e.Method.Same(experiment.Method{Layers: noisy}) {
+			if noisy, is := methods.WithNoise(e.Method.Layers, c.noise); is && !reflect.DeepEqual(e.Method.Layers, noisy) {
 				t.Errorf("%v starts with the noise of %+v, want %g", e, e.Method.Layers, c.noise)
 			}
 		}
