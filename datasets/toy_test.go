@@ -3,7 +3,6 @@ package datasets
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 )
 
@@ -48,20 +47,6 @@ func TestToyCubicStatistics(t *testing.T) {
 	}
 }
 
-func TestToyCubicDependsOnSeedOnly(t *testing.T) {
-	a, b, c := ToyCubic(50, 3, 1), ToyCubic(50, 3, 1), ToyCubic(50, 3, 2)
-	if !slices.Equal(a.X, b.X) || !slices.Equal(a.Y, b.Y) {
-		t.Error("the same seed gave other data")
-	}
-	if slices.Equal(a.X, c.X) {
-		t.Error("another seed gave the same data")
-	}
-	// Other noise must not move the inputs.
-	if d := ToyCubic(50, 0, 1); !slices.Equal(a.X, d.X) || d.Y[9] != d.X[9]*d.X[9]*d.X[9] {
-		t.Error("the noise level changed the inputs, or zero noise is not zero")
-	}
-}
-
 func TestTwoMoonsStatistics(t *testing.T) {
 	const n, sd = 100000, 0.1
 	points, labels := TwoMoons(n, sd, 3)
@@ -94,18 +79,6 @@ func TestTwoMoonsStatistics(t *testing.T) {
 				t.Errorf("%s: z = %.2f", c.name, c.z)
 			}
 		})
-	}
-}
-
-func TestTwoMoonsDependsOnSeedOnly(t *testing.T) {
-	a, ofA := TwoMoons(40, 0.1, 1)
-	b, ofB := TwoMoons(40, 0.1, 1)
-	c, _ := TwoMoons(40, 0.1, 2)
-	if !slices.Equal(a, b) || !slices.Equal(ofA, ofB) {
-		t.Error("the same seed gave other data")
-	}
-	if slices.Equal(a, c) {
-		t.Error("another seed gave the same data")
 	}
 }
 

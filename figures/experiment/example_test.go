@@ -60,36 +60,6 @@ func Example() {
 	// plain: 100% right
 }
 
-// Student's t on a CSV of one's own, beside the Gaussian.
-func ExampleTable() {
-	set := &datasets.Regression{Name: "mine", N: 50, D: 1} // or datasets.ReadCSV("mine.csv", "target")
-	for i := range set.N {
-		x := float64(i)/10 - 2.5
-		set.X, set.Y = append(set.X, x), append(set.Y, x*x+float64(i%3)/10)
-	}
-	task := experiment.Task{
-		Name: "my table", Data: experiment.Table{Set: set, Count: 5}, Network: nets.MLP{Widths: []int{20}},
-		Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{experiment.NLL},
-	}
-	heavy := task
-	heavy.Likelihood = likelihood.StudentT{Nu: 4}
-	recipe, density := experiment.Adam(30, 16, 1e-2), experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}}
-	list, err := task.Experiments(recipe, 10, density)
-	if err != nil {
-		log.Fatal(err)
-	}
-	others, err := heavy.Experiments(recipe, 10, density)
-	if err != nil {
-		log.Fatal(err)
-	}
-	results, err := experiment.Run(context.Background(), append(list, others...)...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(results), "results, of the same splits for both likelihoods")
-	// Output: 10 results, of the same splits for both likelihoods
-}
-
 // A table with categories and missing numbers, as it is kept: a network trained on it answers rows of the file.
 func ExampleOpened_PredictCells() {
 	folder, err := os.MkdirTemp("", "beams")
