@@ -167,7 +167,7 @@ func FitChannelStats(m *Images, rows []int) ChannelStats {
 	}
 	var s ChannelStats
 	for c := range counts {
-		s.Mean[c], s.Std[c] = valueMoments(&counts[c], float64(len(rows)*ImageSide*ImageSide))
+		s.Mean[c], s.Std[c] = valueMoments(&counts[c], float64(len(rows)*m.side()*m.side()))
 	}
 	return s
 }

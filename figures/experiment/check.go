@@ -106,11 +106,12 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 	return found, e.checkRows(ctx, d)
 }
 
-// checkRows is an error if a function of one's own mixes the examples of a batch: then the untrained network's outputs for a
-// few examples change if each is alone. A network for a Gaussian process has plain layers here.
+// checkRows draws from the untrained network. It is an error if a function of one's own mixes the examples of a batch, so that
+// the outputs for a few examples change if each is alone, or if draws are to be coherent and a layer's are not. A network for a
+// Gaussian process has plain layers here.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	x, table := d.Train.Inputs.(nets.Floats)
-	if _, is := e.Task.Network.(nets.Func); !is || !table {
+	if _, is := e.Task.Network.(nets.Func); !is && !e.Recipe.Coherent || !table {
 		return nil
 	}
 	backend, err := gobackend.New("")
@@ -133,7 +134,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	x.Values = x.Values[:min(4, x.Len())*x.Size()]
 	var outputs [2][]float64
 	for i, batch := range []int{0, 1} {
-		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch})
+		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch, Coherent: e.Recipe.Coherent})
 		if err != nil {
 			return err
 		}

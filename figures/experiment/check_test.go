@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -59,6 +60,14 @@ func line(n int, target float64) train.Dataset {
 		x[i] = float64(i)
 	}
 	return train.Dataset{Inputs: nets.Rows(x, 1), Targets: slices.Repeat([]float64{target}, n)}
+}
+
+// noisyRows adds noise to each example that is its own, also where draws are to be coherent.
+type noisyRows struct{ baselines.Deterministic }
+
+func (noisyRows) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	y := params.Dense(s, x, units)
+	return graph.Add(y, stochastic.Draw(s, y, stochastic.Gaussian(), y.Shape().Dim(-2), units))
 }
 
 // What cannot be is an error that names it, before anything is trained.
@@ -139,6 +148,7 @@ func TestRefused(t *testing.T) {
 		{"coherent draws of a mixture", density, func(e *experiment.Experiment) {
 			e.Method.Layers, e.Recipe.Coherent = dul.Density{Energy: energy.Rank1Mixture{}}, true
 		}, "whose Terms have no Root"},
+		{"draws that are not coherent", small(noisyRows{}), func(e *experiment.Experiment) { e.Recipe.Coherent = true }, "the layer has no coherent draws"},
 		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = experiment.SNGP{}, true }, "nor for Gaussian processes"},
 		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
 		{"a function that mixes examples", small(none), func(e *experiment.Experiment) {
