@@ -1,10 +1,5 @@
-// Package atomicfile writes files as a whole or not at all: what
-// stands under a name is the old content or the new one, never a part, also
-// after a kill or a power cut in the middle of writing.
-//
-// Everything is written under a temporary name in the folder of the final one,
-// flushed to disk, renamed, and the rename flushed too. A failed call leaves
-// nothing behind; a killed one leaves a temporary, which RemoveLeftovers clears.
+// Package atomicfile writes files as a whole or not at all: under a temporary name in the same folder, flushed to disk, and
+// then renamed. A killed call leaves a temporary, which RemoveLeftovers clears.
 package atomicfile
 
 import (

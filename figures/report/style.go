@@ -1,9 +1,5 @@
-// Package report turns results into something to read: tables as Markdown, LaTeX or CSV, and figures in one
-// style as SVG, PNG or PDF.
-//
-// The tables and figures of the experiments are in their packages. Here are the types, the comparison with
-// published numbers, and helpers (New, Line, Band, Points, ErrorBars) also for notebooks that draw something of
-// their own and want it to look alike. Colours are the Okabe-Ito palette, which the colour-blind can tell apart too.
+// Package report draws: tables as Markdown, LaTeX or CSV, and figures in one style as SVG, PNG or PDF, with the Okabe-Ito
+// palette. New, Line, Band, Points and ErrorBars are also for notebooks that draw something of their own.
 package report
 
 import (
