@@ -46,5 +46,5 @@ func (evenEnergy) Conv(*model.Scope, *graph.Node, conv.Window) energy.ConvTerms 
 
 // times is the mean-energy control with so many times the noise's energy in prediction.
 func times(k float64) experiment.Method {
-	return experiment.Method{Name: fmt.Sprintf("Density, mean energy x %g", k), Layers: dul.Density{Energy: evenEnergy{Times: k}}}
+	return experiment.Method{Key: fmt.Sprintf("density-mean-x%g", k), Name: fmt.Sprintf("Density, mean energy x %g", k), Layers: dul.Density{Energy: evenEnergy{Times: k}}}
 }

@@ -361,26 +361,25 @@ func agents() []agent {
 		all = append(all, agent{Method: withPrior(m)})
 	}
 	random := agent{Method: all[0].Method, random: true}
-	random.Key, random.Name = "", "Random choice"
+	random.Key, random.Name = "random", "Random choice"
 	return append(all, random)
 }
 
 // banditAgents are the agents of question 6: those of question 4, and the controls.
 func banditAgents() []agent {
 	all := agents()
-	even := func(of evenEnergy, name string) agent {
-		return agent{Method: withPrior(experiment.Method{Name: name, Layers: dul.Density{Energy: of}})}
-	}
-	all = append(all, even(evenEnergy{Predicted: true}, "Density, mean energy of the actions"))
+	all = append(all, agent{Method: withPrior(experiment.Method{
+		Key: "density-mean-actions", Name: "Density, mean energy of the actions", Layers: dul.Density{Energy: evenEnergy{Predicted: true}},
+	})})
 	for _, k := range []float64{2, 4, 8, 16} {
 		all = append(all, agent{Method: withPrior(times(k))})
 	}
 	independent := all[1]
-	independent.Key, independent.Name, independent.independent = "", "Density, mean energy, independent draws", true
+	independent.Key, independent.Name, independent.independent = "density-mean-independent", "Density, mean energy, independent draws", true
 	all = append(all, independent)
 	for _, share := range []float64{0, 0.05, 0.1} {
 		greedy := agent{Method: withPrior(methods.Deterministic), explore: share}
-		greedy.Key, greedy.Name = "", fmt.Sprintf("Greedy, %g %% at random", 100*share)
+		greedy.Key, greedy.Name = fmt.Sprintf("greedy-%g", 100*share), fmt.Sprintf("Greedy, %g%% at random", 100*share)
 		all = append(all, greedy)
 	}
 	return all

@@ -194,10 +194,10 @@ const (
 // noiseStarts are the standard deviations of density layers at the start: with either, draws differ visibly.
 var noiseStarts = []float64{0.01, 0.1}
 
-// startingAt is a density method with a standard deviation at the start, and named by it.
+// startingAt is a density method with a standard deviation at the start, and called by it.
 func startingAt(m experiment.Method, std float64) experiment.Method {
 	m.Layers, _ = methods.WithNoise(m.Layers, std)
-	m.Name = fmt.Sprintf("%s, start %g", m.Name, std)
+	m.Key, m.Name = fmt.Sprintf("%s-%g", m.Key, std), fmt.Sprintf("%s, start %g", m.Name, std)
 	return m
 }
 
