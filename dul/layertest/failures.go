@@ -12,8 +12,8 @@ import (
 //
 //	err := layertest.Failures(func(t testing.TB) { layertest.Dense(t, mine.Layers{}) })
 //
-// What a check panics with is a failure of it. t reports; its other methods, such as
-// Skip and TempDir, panic.
+// What a check panics with is a failure of it; one that is skipped has none. t reports
+// and skips; its other methods, such as TempDir, panic.
 func Failures(checks func(t testing.TB)) error {
 	c := &collector{}
 	c.run("", checks)
@@ -48,7 +48,7 @@ func (c *collector) found() *[]error {
 	return &c.failures
 }
 
-// run runs a check until it returns, panics, or ends itself by Fatal.
+// run runs a check until it returns, panics, or ends itself by Fatal or Skip.
 func (c *collector) run(name string, check func(t testing.TB)) {
 	sub := &collector{name: name, root: c}
 	if c.root != nil {
@@ -58,7 +58,7 @@ func (c *collector) run(name string, check func(t testing.TB)) {
 		sub.name = c.name + "/" + name
 	}
 	done := make(chan struct{})
-	go func() { // of its own, since Goexit, by which Fatal ends a check, ends a goroutine
+	go func() { // of its own, since Goexit, by which Fatal and Skip end a check, ends a goroutine
 		defer close(done)
 		defer func() {
 			if panicked := recover(); panicked != nil {
@@ -85,3 +85,4 @@ func (c *collector) Error(args ...any)                 { c.note(fmt.Sprint(args.
 func (c *collector) Errorf(format string, args ...any) { c.note(fmt.Sprintf(format, args...)) }
 func (c *collector) Fatal(args ...any)                 { c.Error(args...); runtime.Goexit() }
 func (c *collector) Fatalf(format string, args ...any) { c.Errorf(format, args...); runtime.Goexit() }
+func (c *collector) Skip(...any)                       { runtime.Goexit() }
