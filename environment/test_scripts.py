@@ -93,7 +93,7 @@ class Settings(Scripts):
         named = lambda pattern, file: re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)[1]
         wanted = named(r"^go (\S+)$", "go.mod")
         self.assertEqual(named(r"^go (\S+)$", "environment/tools/go.mod"), wanted)
-        self.assertEqual(named(r"^You need Go (\S+) or newer", "README.md"), wanted)
+        self.assertEqual(named(r"^You need Go (\S+) and Python", "README.md"), wanted)
         self.assertTrue(named(r"^FROM golang:(\S+)-bookworm", "environment/Dockerfile").startswith(wanted))
         gonb = r"janpfeifer/gonb (v\S+)"
         self.assertEqual(named(gonb, "environment/tools/go.mod"), named(gonb, "go.mod"), "kernel and gonbui differ")
