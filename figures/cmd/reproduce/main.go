@@ -20,7 +20,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -116,11 +115,14 @@ func (c command) main(ctx context.Context, args []string) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, train.ErrDiverged) && ctx.Err() == nil:
-		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitDiverged)
+		c.tell("reproduce: %v", err)
+		return exitDiverged
 	case errors.As(err, &wrong):
-		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\nRun \"reproduce --help\" for how to use it.\n", err), exitUsage)
+		c.tell("reproduce: %v\nRun \"reproduce --help\" for how to use it.", err)
+		return exitUsage
 	case ctx.Err() == nil:
-		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitFailure)
+		c.tell("reproduce: %v", err)
+		return exitFailure
 	}
 	status := exitInterrupted
 	switch context.Cause(ctx) {
@@ -133,7 +135,8 @@ func (c command) main(ctx context.Context, args []string) int {
 	if args[0] == "again" {
 		next = "Nothing is stored. To start again, run"
 	}
-	return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again.\n", err, next), status)
+	c.tell("reproduce: stopped: %v\n%s the same command again.", err, next)
+	return status
 }
 
 // parse reads the command line and carries it out.
@@ -170,27 +173,8 @@ func (c command) parse(ctx context.Context, args []string) error {
 	return line.Run()
 }
 
-// print writes text and returns status, or exitFailure when the text cannot be written. Names of files, which are part
-// of many errors, can have any characters: those that a terminal would obey are written as Go does.
-func (c command) print(w io.Writer, text string, status int) int {
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return exitFailure
-	}
-	return status
-}
-
-// tell writes a message to standard error.
-func (c command) tell(format string, args ...any) {
-	c.print(c.stderr, fmt.Sprintf(format, args...)+"\n", exitOK)
-}
+// tell writes a message to standard error. There is nowhere to report that it cannot be written.
+func (c command) tell(format string, args ...any) { _, _ = fmt.Fprintf(c.stderr, format+"\n", args...) }
 
 // say writes to standard output, which is an error if it cannot be.
 func (c command) say(text string) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,20 +53,6 @@ func TestWrongUsage(t *testing.T) {
 		t.Run(c.line, func(t *testing.T) { ends(t, exitUsage, "", c.want, strings.Fields(c.line)...) })
 	}
 	ends(t, exitFailure, "", "the store: stat none: no such file", "table", "nll", "--store", "none")
-}
-
-// What a terminal would obey is written out, wherever it comes from.
-func TestControlCharactersInMessages(t *testing.T) {
-	const odd, written = "a\x1b[2Jb", `a\x1b[2Jb`
-	none := filepath.Join(t.TempDir(), odd)
-	for _, args := range [][]string{
-		{odd}, {"run", odd}, {"run", "few", "--" + odd}, {"run", "few", "--methods", odd}, {"run", "few", "--splits", odd}, {"run", "few", "--set", odd + "=1"},
-		{"run", "few", "--set", "Recipe.Epochs=" + odd}, {"list", "--store", none}, {"table", odd}, {"figure", "curve", "--format", odd},
-	} {
-		if status, _, stderr := reproduce(args...); status == exitOK || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, written) {
-			t.Errorf("%q: status %d, want an error with %q\n%q", args, status, written, stderr)
-		}
-	}
 }
 
 // cross are experiments of split 0.
