@@ -20,7 +20,7 @@ func (l listCommand) Run(c command) error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tdone\tmissing\tTIME\tWHAT")
-	for _, set := range c.sets("") {
+	for _, set := range c.sets() {
 		fmt.Fprintln(w, setRow(set, stored))
 	}
 	const skipped = "\t\t\t\t" // to the last column

@@ -62,12 +62,12 @@ func tiny() catalogue {
 		return f, nil
 	}
 	return catalogue{
-		rooms: []func() []tables.Set{func() []tables.Set {
+		sets: func() []tables.Set {
 			return []tables.Set{
 				{Name: "few", Doc: "some experiments", Experiments: few},
 				{Name: "slow", Doc: "longer ones", Experiments: list(400, methods.Density).OnSplits(0)},
 			}
-		}},
+		},
 		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
 		figures: []tables.NamedFigure{{Name: "curve", Doc: "a figure", Make: drawn}, {Name: "other", Doc: "a figure", Make: drawn}},
 	}
@@ -128,7 +128,7 @@ func TestRunAgain(t *testing.T) {
 		t.Errorf("comparing stored %d results", n-8)
 	}
 	// A stored number that is another one, as an older version could have found it.
-	wrong := tiny().sets("")[0].Experiments[0]
+	wrong := tiny().sets()[0].Experiments[0]
 	wrong.Task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
 		found, err := experiment.Regression(p)
 		found["rmse"] *= 1.5

@@ -20,7 +20,7 @@ type selection struct {
 
 // experiments are the selected ones, each once. It is an error if one of the names or numbers selects nothing.
 func (s selection) experiments(c command) (experiment.Experiments, error) {
-	sets, err := selected("set", c.sets(s.Set), func(set tables.Set) string { return set.Name }, s.Set)
+	sets, err := selected("set", c.sets(), func(set tables.Set) string { return set.Name }, s.Set)
 	if err != nil {
 		return nil, err
 	}
