@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 // that both sides have.
 func (c command) compare(index *tables.Index, found []experiment.Result, rounding float64) error {
 	var text strings.Builder
-	same, rounded, new := 0, 0, map[string]int{}
+	same, rounded := 0, 0
 	for _, now := range found {
 		before, _ := index.Find(*now.Experiment)
 		most := 0.0
@@ -96,7 +95,6 @@ func (c command) compare(index *tables.Index, found []experiment.Result, roundin
 		for name, value := range now.Metrics {
 			was, has := before.Metrics[name]
 			if !has {
-				new[name]++
 				continue
 			}
 			if old[name], fresh[name] = was, value; was != value {
@@ -115,9 +113,6 @@ func (c command) compare(index *tables.Index, found []experiment.Result, roundin
 	}
 	fmt.Fprintf(&text, "of %s %d equal the stored ones, and %d more up to rounding (relative differences of at most %.0e)\n",
 		results.Counted(len(found), "result", "results"), same, rounded, rounding)
-	for _, name := range slices.Sorted(maps.Keys(new)) {
-		fmt.Fprintf(&text, "%s were stored without the metric %s\n", results.Counted(new[name], "result", "results"), name)
-	}
 	err := c.say(text.String())
 	if others := len(found) - same - rounded; others > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d results differ from the stored ones; another version, backend or processor can be the reason", others, len(found)))
