@@ -307,7 +307,11 @@ func learn(ctx context.Context, round int, list experiment.Experiments, data []e
 	of := soFar{}
 	var left experiment.Experiments
 	for i, e := range list {
-		if of[e.Split] = data[i]; failed[i] == nil {
+		if _, has := of[e.Split]; has {
+			failed[i] = fmt.Errorf("where: decisions of seed %d on split %d: another seed decides on this split; run them one after the other", e.Seed, e.Split)
+		}
+		if failed[i] == nil {
+			of[e.Split] = data[i]
 			e.Task.Data, e.Task.Decision = of, nil
 			e.Seed = nets.SeedOf(e.Seed, -1, round*max(e.Method.Members, 1)) // the networks after those of the rounds before
 			left = append(left, e)

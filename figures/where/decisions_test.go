@@ -206,6 +206,11 @@ func TestDecisionRuns(t *testing.T) {
 	if a, b := together[1].Metrics, alone.Metrics; math.Abs(a["regret_6"]-b["regret_6"]) > 1e-9 || a["regret_6"] <= 0 || a["regret_6"] < a["regret_3"] {
 		t.Errorf("together %v, alone %v", a, b)
 	}
+	other := list[0]
+	other.Seed = 9
+	if _, err := experiment.Run(t.Context(), list[0], other); err == nil || !strings.Contains(err.Error(), "another seed decides on this split") {
+		t.Errorf("two seeds on one split: %v", err)
+	}
 	wild := list[:1].Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Constant{Start: 1e30} })
 	if r := must.Get(experiment.Run(t.Context(), wild...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 || !strings.Contains(r.Reason, "in round 0: step ") {
 		t.Errorf("a wild training has the numbers %v: %s", r.Metrics, r.Reason)
