@@ -238,7 +238,7 @@ class Pages(Browser):
         self.assertEqual((seen.first.get_attribute("alt"), page.locator("output").nth(2).text_content()), (start.removesuffix("8") + "0", "0"))
         sliders.nth(0).focus()
         page.keyboard.press("ArrowLeft")
-        self.assertEqual(seen.first.get_attribute("alt"), start.replace("γ 0.18", "γ 0.09"))
+        self.assertEqual(seen.first.get_attribute("alt"), start.replace("γ 0.18", "γ 0.135"))
         self.assertEqual((seen.count(), troubles), (2, []))
 
     def test_dark(self):
