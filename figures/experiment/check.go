@@ -110,8 +110,7 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 // the outputs for a few examples change if each is alone, or if draws are to be coherent and a layer's are not. A network for a
 // Gaussian process has plain layers here.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {
-	x, table := d.Train.Inputs.(nets.Floats)
-	if _, is := e.Task.Network.(nets.Func); !is && !e.Recipe.Coherent || !table {
+	if _, is := e.Task.Network.(nets.Func); !is && !e.Recipe.Coherent {
 		return nil
 	}
 	backend, err := gobackend.New("")
@@ -131,7 +130,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	if err != nil {
 		return err
 	}
-	x.Values = x.Values[:min(4, x.Len())*x.Size()]
+	x := firstInputs(d.Train.Inputs, 4)
 	var outputs [2][]float64
 	for i, batch := range []int{0, 1} {
 		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch, Coherent: e.Recipe.Coherent})
@@ -144,6 +143,20 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 		return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
 	}
 	return nil
+}
+
+// firstInputs are at most the first n of several inputs.
+func firstInputs(x nets.Inputs, n int) nets.Inputs {
+	n = min(n, x.Len())
+	switch x := x.(type) {
+	case nets.Floats:
+		x.Values = x.Values[:n*x.Size()]
+		return x
+	case nets.Pixels:
+		x.Bytes = x.Bytes[:n*x.Size()]
+		return x
+	}
+	return x
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs

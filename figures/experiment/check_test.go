@@ -156,6 +156,16 @@ func TestRefused(t *testing.T) {
 				return layers.Dense(s.In("output"), graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0)), outputs)
 			}}
 		}, "Task.Network mixes the examples of a batch"},
+		{"a function that mixes images", small(none), func(e *experiment.Experiment) {
+			images := train.Dataset{Labels: []int{0, 1, 0, 1}, Inputs: nets.Pixels{
+				Bytes: []byte{1, 2, 3, 4, 50, 60, 70, 80, 9, 9, 9, 9, 200, 100, 0, 7}, Height: 2, Width: 2, Standardization: nets.Standardization{Mean: []float64{0.5}, Std: []float64{0.2}},
+			}}
+			e.Task.Data, e.Task.Likelihood, e.Task.Metrics = experiment.Arrays{Train: images, Sets: []experiment.Set{{Name: "test", Dataset: images}}}, likelihood.Categorical{Classes: 2}, nil
+			e.Task.Network = nets.Func{Name: "mixed", Build: func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				x = graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 1)) // [channels, batch, height, width]
+				return layers.Dense(s.In("output"), graph.Reshape(x, x.Shape().Dim(1), 4), outputs)
+			}}
+		}, "Task.Network mixes the examples of a batch"},
 		{"a function that is not there", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.Func{} }, "needs the function Build"},
 		{"a function that returns nothing", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}

@@ -49,7 +49,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		return nil, err
 	}
 	r.noteStored()
-	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkVersion(environment.Version())); err != nil {
+	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
@@ -57,13 +57,13 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 }
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
-func (r *run) checkVersion(version string) error {
+func (r *run) checkVersion(version func() string) error {
 	units := r.units()
 	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(units[0])+len(units[1]) == 0 {
 		return nil
 	}
-	if version == "devel" || strings.HasSuffix(version, "+dirty") {
-		return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, version)
+	if v := version(); v == "devel" || strings.HasSuffix(v, "+dirty") {
+		return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, v)
 	}
 	return nil
 }

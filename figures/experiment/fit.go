@@ -294,10 +294,9 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	}
 	if !f.replicas {
 		x, options := sets[0].Inputs, predict.Options{Samples: 1, Training: true}
-		if images, are := x.(nets.Pixels); are {
+		if _, images := x.(nets.Pixels); images {
 			options.BatchSize = startBatch
-			images.Bytes = images.Bytes[:min(startImages, images.Len())*images.Size()]
-			x = images
+			x = firstInputs(x, startImages)
 		}
 		found, err := predict.Sample(ctx, m, x, options)
 		if err != nil {

@@ -124,7 +124,7 @@ func TestCommittedResultsHaveAVersion(t *testing.T) {
 		{committed, "devel", waiting, true}, {committed + "/", "0123456789ab+dirty", waiting, true}, {committed, "0123456789ab", waiting, false},
 		{committed, "devel", &plan{}, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
 	} {
-		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(c.version)
+		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(func() string { return c.version })
 		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "commit your changes and run again, or use another store") {
 			t.Errorf("%s by %s: %v", c.folder, c.version, err)
 		}
