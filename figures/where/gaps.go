@@ -305,7 +305,8 @@ func GapListTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-gap-list", map[string]int{"Seeds": gapSeeds}), Down: true}
 	s.Columns = []string{"Gap"}
 	s.Legend = "▲ better, ▽ worse than the control, significant at 5% for all gaps of a column together. No mark: not significant."
-	lines, all := map[string][]tables.Mean{}, []tables.Mean(nil) // by data set and gap
+	lines, all := map[string][]tables.Mean{}, []tables.Mean(nil)
+	var names []string // of gaps
 	for _, of := range gapSettings() {
 		for _, control := range controls() {
 			s.Columns = append(s.Columns, of.title+", "+control.Name)
@@ -319,6 +320,9 @@ func GapListTable(x *tables.Index) (report.Table, error) {
 						d := metrics.PairedDifference(p.differences, make([]float64, len(p.differences)), 0, tables.Confidence)
 						cell = tables.Mean{Words: report.Cell{Difference: &d}, Family: of.title + control.Name}
 					}
+					if lines[name] == nil {
+						names = append(names, name)
+					}
 					lines[name] = append(lines[name], cell)
 				}
 			}
@@ -330,14 +334,8 @@ func GapListTable(x *tables.Index) (report.Table, error) {
 			all = append(all, cell)
 		}
 	}
-	for _, dataset := range uci.SmallDatasets() {
-		for gap := 1; ; gap++ {
-			name := fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap)
-			if lines[name] == nil {
-				break
-			}
-			s.Add("", name, lines[name]...)
-		}
+	for _, name := range names {
+		s.Add("", name, lines[name]...)
 	}
 	s.Add("", "Sign test, p", all...)
 	return s.Make(x)
