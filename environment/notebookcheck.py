@@ -57,10 +57,13 @@ def stderr(cell):
 
 
 class Client(NotebookClient):
-    """A notebook client that shows the progress bars of cells. Ctrl-C or SIGTERM kills its kernel, with all that it has started."""
+    """A notebook client that shows the progress bars of cells. Ctrl-C or SIGTERM kills all kernels, with all that they have started."""
 
-    shown = 0.0
-    interrupted = False
+    interrupted = False  # all of them
+
+    def __init__(self, notebook, name, **kwargs):
+        super().__init__(notebook, **kwargs)
+        self.name, self.shown = name, 0.0
 
     async def async_start_new_kernel(self, **kwargs):
         await super().async_start_new_kernel(**kwargs)
@@ -68,7 +71,7 @@ class Client(NotebookClient):
             asyncio.get_running_loop().add_signal_handler(number, self.interrupt)
 
     def interrupt(self):
-        self.interrupted = True
+        Client.interrupted = True
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):  # it ended meanwhile
                 process.kill()
@@ -77,12 +80,12 @@ class Client(NotebookClient):
         content = msg["content"].get("data", {}).get("text/html", "")
         if "<progress" in content and time.monotonic() - self.shown >= 2:
             self.shown = time.monotonic()
-            print("      " + html.unescape(re.sub(r"<[^>]*>", "", content)).strip(), flush=True)
+            print(f"  {self.name}:   " + html.unescape(re.sub(r"<[^>]*>", "", content)).strip(), flush=True)
         return super().process_message(msg, cell, cell_index)
 
 
-def run(notebook, folder, limit):
-    """Executes a notebook in a folder, each cell within limit seconds, and says what went wrong."""
+async def run(notebook, path, limit):
+    """Executes a notebook in the folder of its file, each cell within limit seconds, and says what went wrong."""
     cells = [number for number, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
     began = time.monotonic()
     current = 0
@@ -90,23 +93,23 @@ def run(notebook, folder, limit):
     def before(cell, cell_index):
         nonlocal began, current
         began, current = time.monotonic(), cell_index
-        print(f"    code cell {cells.index(cell_index) + 1} of {len(cells)}", flush=True)
+        print(f"  {path.stem}: code cell {cells.index(cell_index) + 1} of {len(cells)}", flush=True)
 
     def after(cell, cell_index, execute_reply):
-        print(f"      {time.monotonic() - began:.1f} s", flush=True)
+        print(f"  {path.stem}:   {time.monotonic() - began:.1f} s", flush=True)
 
     client = Client(
-        notebook, kernel_name=KERNEL, resources={"metadata": {"path": str(folder)}}, timeout=limit, startup_timeout=120,
+        notebook, path.stem, kernel_name=KERNEL, resources={"metadata": {"path": str(path.parent.resolve())}}, timeout=limit, startup_timeout=120,
         extra_arguments=["--raw_error"],  # compile errors as text; in a browser they are HTML
         on_cell_execute=before, on_cell_executed=after,
     )  # fmt: skip
     try:
-        client.execute()
+        await client.async_execute()
     except CellTimeoutError:
         return [f"cell {current + 1}: did not end within {limit} s"]
     except DeadKernelError:
-        if client.interrupted:
-            raise KeyboardInterrupt from None
+        if Client.interrupted:
+            raise asyncio.CancelledError from None
         return [f"cell {current + 1}: the kernel died"]
     except CellExecutionError as error:
         # The reason is on the stderr of a panic, or else in the trace of a compile error.
@@ -116,7 +119,7 @@ def run(notebook, folder, limit):
     return [f"cell {number + 1}: a command ended with {found.group()!r}" for number in cells if (found := EXIT_STATUS.search(stderr(notebook.cells[number])))]
 
 
-def one(path, options):
+async def one(path, options):
     """Runs and checks one notebook, and returns whether all is well."""
     target = options.out / "notebooks" / path.name
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -127,25 +130,32 @@ def one(path, options):
         complaints = [f"cannot be read as a notebook: {error!r}"]
     else:
         complaints = list(source_complaints(notebook)) if options.strict else []
-        complaints += run(notebook, path.parent.resolve(), options.limit or None)
+        complaints += await run(notebook, path, options.limit or None)
         nbformat.write(notebook, target)
     for complaint in complaints:
-        print(f"    FAIL {path.name}: {complaint}", flush=True)
+        print(f"  FAIL {path.name}: {complaint}", flush=True)
     return not complaints
 
 
-def main():
+async def main():
     parser = argparse.ArgumentParser(description="Runs notebooks without a browser and checks them.")
     parser.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
     parser.add_argument("--out", type=Path, required=True, help="folder for the executed notebooks, in its folder notebooks")
     parser.add_argument("--limit", type=int, default=900, help="seconds after which a cell counts as hung (900), 0 for never")
     parser.add_argument("--strict", action="store_true", help="check the source as well")
+    parser.add_argument("--at-once", type=int, default=1, help="how many notebooks run at once (1)")
     options = parser.parse_args()
-    summary = []
-    for number, path in enumerate(options.notebooks, 1):
-        print(f"notebook {number} of {len(options.notebooks)}: {path.name}", flush=True)
-        began = time.monotonic()
-        summary.append((one(path, options), time.monotonic() - began, path.name))
+    turn = asyncio.Semaphore(options.at_once)
+
+    async def timed(number, path):
+        async with turn:
+            if Client.interrupted:
+                raise asyncio.CancelledError
+            print(f"notebook {number} of {len(options.notebooks)}: {path.name}", flush=True)
+            began = time.monotonic()
+            return await one(path, options), time.monotonic() - began, path.name
+
+    summary = await asyncio.gather(*(timed(number, path) for number, path in enumerate(options.notebooks, 1)))
     print("\nNotebooks:")
     for fine, seconds, name in summary:
         print(f"  {'ok' if fine else 'FAIL':4}  {seconds:6.1f} s  {name}")
@@ -156,7 +166,7 @@ def main():
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
-    except KeyboardInterrupt:
+        sys.exit(asyncio.run(main()))
+    except (KeyboardInterrupt, asyncio.CancelledError):
         print("interrupted", file=sys.stderr)
         sys.exit(130)
