@@ -91,6 +91,11 @@ func TestListedTwice(t *testing.T) {
 	if r := must.Get(experiment.Run(ctx, e, e))(t); len(r) != 1 || r[0].Metrics["rmse"] == 0 {
 		t.Errorf("the results are %+v", r)
 	}
+	named := e
+	named.Method.Name = "another"
+	if _, err := experiment.Run(ctx, e, named); err == nil || !strings.Contains(err.Error(), "it is the same experiment as that of the method") {
+		t.Errorf("under two names: error %v", err)
+	}
 	if _, err := experiment.Run(ctx, e, with(e, constant("mine", 7))); err == nil || !strings.Contains(err.Error(), "listed twice, with other Task.Metrics") {
 		t.Errorf("the error is %v", err)
 	}

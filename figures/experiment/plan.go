@@ -115,6 +115,9 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		if !slices.EqualFunc(one.Task.Metrics, e.Task.Metrics, func(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }) {
 			return errors.New("it is listed twice, with other Task.Metrics; list it once, with all of them")
 		}
+		if a := one.Method.Name; a != e.Method.Name {
+			return fmt.Errorf("it is the same experiment as that of the method %q, field by field; leave one of them out", a)
+		}
 		return nil
 	}
 	one := &planned{Experiment: e, id: id}

@@ -49,14 +49,25 @@ func Compare(list []experiment.Result, metrics ...string) (report.Table, error) 
 	return t, checkMetrics(list, metrics)
 }
 
-// groupsOf are the groups of results, in the order of their first results.
+// groupsOf are the groups of results, in the order of their first results. One experiment under two names is in two groups,
+// and a result that is in the list twice counts once.
 func groupsOf(list []experiment.Result) (groups []*group) {
-	at := map[string]*group{}
+	type names struct {
+		group, task, method string
+		split               int
+		seed                uint64
+	}
+	at, seen := map[names]*group{}, map[names]bool{}
 	for _, r := range list {
-		g := at[r.Group]
+		own := names{r.Group, r.Task, r.Method, r.Split, r.Seed}
+		if seen[own] {
+			continue
+		}
+		seen[own], own.split, own.seed = true, 0, 0
+		g := at[own]
 		if g == nil {
 			g = &group{first: r}
-			at[r.Group] = g
+			at[own] = g
 			groups = append(groups, g)
 		}
 		if diverged(r) {

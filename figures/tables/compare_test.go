@@ -171,6 +171,16 @@ func TestAgainst(t *testing.T) {
 	if got := text(tables.Against(slices.Concat(theirs, keyed), "d", "nll")); got != splits {
 		t.Errorf("by its key: got\n%s", got)
 	}
+	// One experiment under two names has two columns, and a result that is there twice counts once.
+	again := slices.Clone(ours)
+	for i, r := range ours {
+		e := *r.Experiment
+		e.Method.Name = "again"
+		again[i] = r.Of(e)
+	}
+	if got := text(tables.Against(slices.Concat(ours, again, ours), "density", "nll")); !strings.Contains(got, "|2.000 ± 1.000|2.000 ± 1.000\nnll − density||+0.000 [+0.000, +0.000], 3 pairs") {
+		t.Errorf("twice: got\n%s", got)
+	}
 	// Further seeds of a split, as far from each other, move nothing; the order of results does not matter.
 	seeded := func(list []experiment.Result, by float64) (all []experiment.Result) {
 		for _, r := range slices.Backward(list) {
