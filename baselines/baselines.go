@@ -1,9 +1,6 @@
-// Package baselines implements the methods that the paper compares density uncertainty layers with.
-//
-// Each is a family of layers with Dense(scope, x, units) for vectors and Conv(scope, x, spec) for images, as dul.Density
-// is. The zero values of Deterministic, MFVI, Rank1, VDropout and MCDropout have the text's settings. SNGP and DUE are
-// Gaussian processes on the features of SpectralNormed layers, whose Dense is the head; they need SNGP.Examples and
-// DUE.Start. An ensemble is a mixture of predictions: predict.Mix, predict.MixClasses.
+// Package baselines implements the methods that the paper compares density uncertainty layers with, as families of layers.
+// The zero values of Deterministic, MFVI, Rank1, VDropout and MCDropout have the text's settings. SNGP and DUE are Gaussian
+// processes on the features of SpectralNormed layers. An ensemble is a mixture of predictions: predict.Mix.
 package baselines
 
 import (

@@ -1,6 +1,6 @@
 // Package dul implements the density uncertainty layers of Park & Blei, "Density Uncertainty Layers for Reliable
-// Uncertainty Estimation" (AISTATS 2024), for GoMLX: linear layers with noise whose variance follows the energy of the
-// input under a Gaussian that is fitted to the layer's inputs. Improbable inputs get more noise.
+// Uncertainty Estimation" (AISTATS 2024), for GoMLX: linear layers that add more noise to an input that is improbable under
+// a Gaussian fitted to the layer's inputs.
 package dul
 
 import (

@@ -1,7 +1,5 @@
-// Package fetch gets data files from a local folder, from the cache, or from their official addresses.
-//
-// Every file is checked against its SHA-256. A download goes to a ".part" file, which a later call resumes, and gets its
-// name when its checksum is right. If several processes ask for one file, one downloads it and the others wait.
+// Package fetch gets data files from a local folder, the cache, or their official addresses, and checks each against its
+// SHA-256. A download that was stopped is resumed. If several processes ask for a file, one downloads it.
 package fetch
 
 import (

@@ -1,10 +1,6 @@
-// Package checkpoint saves the state of a training run, so that a run that was stopped or killed resumes as if it had not
-// been, and trained models.
-//
-// A checkpoint is a file step-00001234.safetensors, which has its name only when all of it is on disk. Its tensors are all
-// variables of the store, called by their paths without the first slash, but not the buffers of host noise, which every
-// execution fills anew. Its metadata have the run's progress, the state of the host's noise, the list of variables and a
-// checksum of it all. [ReadTensors] and other programs read it.
+// Package checkpoint saves trained models, and the state of a training, which resumes after a kill as if it had not been
+// stopped. A checkpoint is a safetensors file, which has its name only when all of it is on disk: all variables by their
+// paths, with progress, noise state and a checksum as metadata. [ReadTensors] and other programs read it.
 package checkpoint
 
 import (

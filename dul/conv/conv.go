@@ -1,13 +1,8 @@
-// Package conv holds what the image layers of all methods are made of, for all backends: convolution, operations by
-// channel, and batch normalisation.
+// Package conv has convolution, operations by channel and batch normalisation, for images [channels, batch, height, width].
 //
-// Images are [channels, batch, height, width]: a matrix with one row for each channel (Channels), so that a convolution is
-// a product of the kernel, [filters, channels*size*size], and the patches, [channels*size*size, batch*height*width]. An
-// entry for each channel is a column, [channels, 1].
-//
-// The pure Go backend keeps images in this order. Compilers are faster where the channels of a pixel lie next to each
-// other. For them every function of this package turns its inputs to [batch, height, width, channels], and its result
-// back; between two functions compilers cancel the turns. Do what is done entry by entry through Entrywise, which turns too.
+// So a convolution is a product of the kernel, [filters, channels*size*size], and the patches, [channels*size*size,
+// batch*height*width]. Compilers are faster with channels last: for them each function turns images there and back, and
+// the turns between two functions cancel. What is done entry by entry goes through Entrywise, which turns too.
 package conv
 
 import (

@@ -1,12 +1,9 @@
-// Package energy holds the models of a layer's inputs h whose energy gives the variance of the noise,
+// Package energy holds the models of a layer's inputs h whose energy gives the variance of the noise (section 2.1),
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// (section 2.1 of the paper): its LDL, a zero-mean Gaussian, and Rank1Mixture, whose energy is no quadratic form, and two
-// controls, Diagonal and Constant, which has no density.
-//
-// Unlike in the paper, variances of LDL and Diagonal, and the diagonals of Rank1Mixture, are at least about 1e-4: that of a
-// feature which is always zero would go to zero, and its precision to infinity.
+// for a zero-mean Gaussian, LDL; Rank1Mixture's energy is no quadratic form. Unlike in the paper, variances are at least
+// about 1e-4, since that of a feature which is always zero would go to zero.
 package energy
 
 import (

@@ -1,12 +1,9 @@
-// Package hmc draws from a distribution by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011), given its log density
-// and gradient. It is a reference for approximate posteriors: expensive, and exact up to an error that can be measured.
-// Posterior is the distribution of the parameters of a network:
+// Package hmc draws from a distribution by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): a reference for
+// approximate posteriors, expensive and exact up to an error that can be measured.
 //
-//	p, err := hmc.NewPosterior(m, data)
+//	p, err := hmc.NewPosterior(m, data) // of the parameters of a network
 //	start, err := p.Start(m)
 //	chains, err := hmc.Sample(ctx, p.Density, start, hmc.Options{Warmup: 500, Draws: 500, Leapfrogs: 50})
-//
-// Whether the chains agree say metrics.SplitRHat and metrics.EffectiveSize of Chains.Number.
 package hmc
 
 import (

@@ -2,19 +2,9 @@
 //
 //	func TestMine(t *testing.T) { layertest.Dense(t, mine.Layers{}) }
 //
-// The checks, each a subtest:
-//
-//   - shapes: output, KL, log-likelihood and energies have the right shapes, and the type of the input;
-//   - precision: single precision gives what double precision gives;
-//   - gradients: those of all of these, with respect to the input and all trained parameters, are finite differences;
-//   - KL: it is not negative, and does not depend on the size of the batch;
-//   - neighbours: what is computed for an example does not depend on the other examples of the batch;
-//   - noise: it is drawn anew for every execution and example, and follows from the seed, on the host and in the graph;
-//   - replicas: each replica of a batch of them is the layer that its seed gives alone;
-//   - moments: the output has the mean and variance that the caller states.
-//
-// The layer is built in the scope "/layer". It must make its parameters by package params and draw its noise by
-// stochastic.Draw. Energy, Likelihood and Network check an energy model, a likelihood and a network.
+// Subtests check shapes, single against double precision, gradients by finite differences, that the KL divergence is not
+// negative, that examples of a batch do not depend on each other, noise and its seeds, replicas, and stated moments. The
+// layer must make its parameters by package params and draw its noise by stochastic.Draw.
 package layertest
 
 import (

@@ -1,6 +1,5 @@
-// Package linalg has the factorisations of small symmetric matrices [..., n, n] that Gaussian processes need and GoMLX
-// lacks, with gradients, for all backends. A factorisation is about 15 n operations in the graph, most of them products
-// of matrices: it is for n up to a few hundred, and for many matrices at once.
+// Package linalg has the factorisations of symmetric matrices [..., n, n] that GoMLX lacks, with gradients, in about 15 n
+// operations of the graph: for n up to a few hundred, and many matrices at once.
 package linalg
 
 import (

@@ -1,8 +1,5 @@
-// Package metrics computes the numbers by which predictions are judged, from plain slices.
-//
-// Values of N examples and C classes are row-major, [N*C]; lists of Monte Carlo samples are [sample][example]. As in
-// gonum, a programming mistake panics, such as lengths that do not match. NaN gives NaN, as does what is not defined, such
-// as the AUROC of examples of one kind. Inputs are never changed.
+// Package metrics computes the numbers by which predictions are judged. Values of N examples and C classes are row-major,
+// [N*C]; draws are [draw][example]. As in gonum, a programming mistake panics, and NaN gives NaN, as does what is not defined.
 package metrics
 
 import (

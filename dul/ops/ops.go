@@ -1,9 +1,5 @@
-// Package ops holds the tensor operations that all layers are made of.
-//
-// Activations are [batch, features], or [replicas, batch, features] for independent models of one shape that are computed
-// in one graph. Weights are then [replicas, in, out] and vectors [replicas, 1, out]; a layer is written once for both.
-//
-// Product, ReLU and Exp have gradients of their own; GoMLX differentiates the rest.
+// Package ops holds the tensor operations of all layers. Activations are [batch, features], or [replicas, batch, features]
+// for models that are computed in one graph, with weights [replicas, in, out]; a layer is written once for both.
 package ops
 
 import (

@@ -1,8 +1,5 @@
-// Package live is what the page live.html computes, in a browser (environment/cmd/live, compiled to WebAssembly) or
-// natively: the paper's Figure 1 on points that the reader moves (Training), and what one density uncertainty layer does
-// with two inputs (Layer).
-//
-// Requests and replies are JSON, so that a page, a test and a command line speak the same language; see Serve.
+// Package live is what the page live.html computes: Figure 1 on points that the reader moves (Training), and what one density
+// layer does with two inputs (Layer). Requests and replies are JSON; see Serve.
 package live
 
 import (

@@ -1,5 +1,4 @@
-// Package reexec lets a test run itself again in a process of its own, which can
-// be killed, hold a lock or see another environment:
+// Package reexec lets a test run itself again in a process of its own, which can be killed or see another environment:
 //
 //	if folder, is := reexec.Argument(t); is {
 //		workForEver(folder) // the other process

@@ -1,9 +1,7 @@
-// Package cifar has the image study of the paper's section 4 as values: classifiers of CIFAR-10 and CIFAR-100, how well
-// they are calibrated, and how well they tell other images from those that they know.
+// Package cifar has the image study of the paper's section 4 as values: how well classifiers of CIFAR-10 and CIFAR-100 are
+// calibrated, and how well they tell other images from those that they know.
 //
-//	data := cifar.Images{Name: cifar.CIFAR10, HeldOut: 5000}
-//	list, err := experiment.Cross(cifar.Paper, []experiment.Source{data}, methods.Density, methods.Deterministic)
-//	results, err := experiment.Engine{Store: &experiment.Store{Folder: "runs"}}.Run(ctx, list...)
+//	list, err := experiment.Cross(cifar.Paper, []experiment.Source{cifar.Images{Name: cifar.CIFAR10}}, methods.Density)
 package cifar
 
 import (

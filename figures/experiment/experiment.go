@@ -1,6 +1,5 @@
-// Package experiment carries out experiments. An Experiment is a task, a method, a recipe, a split and a seed, all of
-// them plain values that say everything the numbers depend on. An Engine checks experiments, trains, predicts, keeps
-// the predictions and measures what is kept:
+// Package experiment carries out experiments. An Experiment is a task, a method, a recipe, a split and a seed: plain values
+// that say everything the numbers depend on. An Engine checks, trains, predicts, keeps the predictions and measures them:
 //
 //	task := experiment.Task{
 //		Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests}, Network: nets.Func{Build: transformer},
@@ -8,8 +7,6 @@
 //	}
 //	list, err := task.Experiments(experiment.Adam(60, 64, 3e-3), 25, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}})
 //	results, err := experiment.Engine{Store: &experiment.Store{Folder: "runs"}}.Run(ctx, list...)
-//
-// Packages figures/uci, figures/toy and figures/cifar have the data and the recipes of the paper as such values.
 package experiment
 
 import (

@@ -1,11 +1,8 @@
-// Package toy has the problems that can be drawn: the cubic of the paper's Figure 1, and two moons, a classification in
-// the plane that the paper does not have. It has the data, presets, which say how methods are trained on them, and the
-// figures, tables and claims about the results. The paper states neither the number of examples nor the noise nor the
-// training; the presets have settings under which its figure comes out.
+// Package toy has the problems that can be drawn: the cubic of the paper's Figure 1, and two moons, which the paper does not
+// have. The paper states neither the number of examples nor the noise nor the training; the presets have settings under which
+// its figure comes out.
 //
 //	list, err := experiment.Cross(toy.Paper, []experiment.Source{toy.Cubic{Seeds: 3}}, methods.Density, methods.MFVI)
-//	results, err := experiment.Run(ctx, list...)
-//	report.ShowFigure(toy.Pictures(results))
 package toy
 
 import (

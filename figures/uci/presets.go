@@ -2,8 +2,6 @@
 // are trained on them, and the tables, figures and claims about the results.
 //
 //	list, err := experiment.Cross(uci.Paper, uci.On("yacht", "boston"), methods.Density, methods.Rank1)
-//	results, err := experiment.Run(ctx, list...)
-//	report.ShowTable(tables.Compare(results, "nll", "rmse"))
 package uci
 
 import (

@@ -1,6 +1,5 @@
-// Command cifar trains a ResNet-14 of density layers on CIFAR-10, and prints its
-// accuracy and calibration on the test images and how well it tells images of SVHN
-// from them. Read it from top to bottom; copy it to begin a program of your own.
+// Command cifar trains a ResNet-14 of density layers on CIFAR-10, and prints accuracy,
+// calibration, and how well it tells images of SVHN from those of the test set.
 //
 //	go run ./dul/examples/cifar -quick   # a minute's work, on images that come with the program
 //	go run ./dul/examples/cifar          # the whole of CIFAR-10, best on a GPU

@@ -1,14 +1,9 @@
-// Xlaplugin installs a plugin that lets XLA use an NVIDIA GPU, in the version that
-// this project is pinned to.
+// Xlaplugin installs XLA's plugin for NVIDIA GPUs, checked against the Python package index:
 //
-//	go run ./environment/cmd/xlaplugin cuda13   for NVIDIA GPUs from Turing on (compute capability 7.5)
-//	go run ./environment/cmd/xlaplugin cuda12   for all, such as a Titan X, P100 or V100, which CUDA 13 leaves out
+//	go run ./environment/cmd/xlaplugin cuda13   from Turing on (compute capability 7.5)
+//	go run ./environment/cmd/xlaplugin cuda12   for all, such as a Titan X, P100 or V100
 //
-// A second argument names the folder; without it the plugin goes to where
-// programs look for plugins, .local/lib/go-xla in the home folder.
-//
-// It is checked against the checksums of the Python package index. The plugin for
-// processors comes with ./environment/setup --xla.
+// A second argument names the folder; without it, programs find the plugin in .local/lib/go-xla in the home folder.
 package main
 
 import (

@@ -5,8 +5,7 @@
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
-// "reproduce --help" lists all commands. Results are kept in a store; an experiment that has a result there is not run
-// again. Commands that are started on one store at the same time share the work.
+// Commands that are started on one store at the same time share the work.
 package main
 
 import (

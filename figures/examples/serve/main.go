@@ -1,9 +1,8 @@
-// Command serve answers over HTTP by a trained network, in the units of its data:
+// Command serve answers over HTTP by a network that experiment.Engine kept in its folder Networks, in the units of its data.
+// Copy it and write your own network into it.
 //
 //	serve networks/0123456789abcdef.safetensors
 //	curl --data '[0.1, 2.5]' localhost:8080
-//
-// The file is one that experiment.Engine kept in its folder Networks. Copy this program and write your own network into it.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Package goexec is what setup adds to the package of that name in the notebook
-// kernel, GoNB: a line of advice for four errors that everybody meets first,
+// Package goexec is what setup adds to the notebook kernel, GoNB: advice for four errors that everybody meets first,
 // panics that name the line of the cell, and completions that do not make wait.
 package goexec
 
