@@ -3,11 +3,9 @@ package toy
 import (
 	"errors"
 	"fmt"
-	"image/color"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
@@ -32,7 +30,6 @@ var clipped = experiment.Method{Name: "Density Uncertainty (LDL, energy clipped)
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: Figure1},
-		{Name: "figure1-functions", Doc: "Figure 1 with draws that are functions", Make: Figure1Functions},
 		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
 		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Make: DistanceCubic},
 		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?", Make: DistanceMoons},
@@ -43,83 +40,16 @@ func Figures() []tables.NamedFigure {
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
 // the bands are narrow, so a strip below each panel has the standard deviation of the draws.
 func Figure1(x *tables.Index) (report.Figure, error) {
-	return bands("figure1", x, lettered(figure1Methods()))
+	list := figure1Methods()
+	for i, m := range list {
+		list[i].Name = fmt.Sprintf("(%c) %s", 'a'+i, m.Name)
+	}
+	return bands("figure1", x, list)
 }
 
 // figure1Methods are the methods of Figure 1.
 func figure1Methods() []experiment.Method {
 	return []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
-}
-
-// lettered are the methods under their names with a letter before each.
-func lettered(list []experiment.Method) []experiment.Method {
-	for i, m := range list {
-		list[i].Name = fmt.Sprintf("(%c) %s", 'a'+i, m.Name)
-	}
-	return list
-}
-
-// Figure1Functions shows some draws from each network of Figure 1 as curves: draws that are functions, of which all inputs
-// share the noise. They, the bands of Figure1 and the truth (dashed) are shown as differences from the predictive mean. Marks show where the
-// data are.
-func Figure1Functions(x *tables.Index) (report.Figure, error) {
-	const name = "figure1-functions"
-	list := lettered(figure1Methods())
-	drawn, err := find(name, x, Cubic{}, list, Functions)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	found, err := find(name, x, Cubic{}, list, Paper)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	runs, err := runsOf(found)
-	if err != nil {
-		return report.Figure{}, fmt.Errorf("toy: %s: %w", name, err)
-	}
-	limit := (slices.Max(runs[0].trainY) - slices.Min(runs[0].trainY)) / 4
-	f, err := sheet{
-		name: name, results: found, titles: names(list), columns: len(list), right: 20, below: 10,
-		draw: func(p *plot.Plot, i int) error { return runs[i].functions(p, drawn[i], -limit) },
-		axes: func(p *plot.Plot) {
-			runs[0].axes(p)
-			p.Y.Label.Text, p.Y.Min, p.Y.Max = "f(x) – mean", -limit, limit
-		},
-	}.figure()
-	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": shownSeed})
-	return f, err
-}
-
-// functions draws functions on the bands of a run of the same network, and marks at a height where the data are.
-func (r run) functions(p *plot.Plot, functions experiment.Result, marks float64) error {
-	if functions.Diverged {
-		p.Title.Text += "\ndiverged"
-		return nil
-	}
-	predictions, err := predictionsOf(functions)
-	if err != nil {
-		return err
-	}
-	s, err := predictions.Set(gridSet)
-	if err != nil {
-		return err
-	}
-	x := Grid()
-	beside := func(values []float64) []float64 { return floats.SubTo(make([]float64, len(x)), values, r.mean) }
-	err = errors.Join(
-		report.Band(p, "", x, beside(r.quantile(0.005)), beside(r.quantile(0.995)), report.PaleBlue),
-		report.Band(p, "", x, beside(r.quantile(0.025)), beside(r.quantile(0.975)), report.MidBlue),
-		report.Points(p, "", r.trainX, slices.Repeat([]float64{marks}, len(r.trainX)), report.Red, report.DotRadius),
-	)
-	truth := make([]float64, len(x))
-	for i, at := range x {
-		truth[i] = at * at * at
-	}
-	err = errors.Join(err, report.Dashes(p, "", x, beside(truth), color.Black))
-	for _, draw := range s.Mean {
-		err = errors.Join(err, report.Line(p, "", x, beside(scalerOf(predictions).Inverse(draw)), report.Orange))
-	}
-	return err
 }
 
 // Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
@@ -258,7 +188,7 @@ func cubicFigure(name string, list []experiment.Result, titles []string, columns
 
 // bands finds the runs of the methods and draws a panel of each, all in a row.
 func bands(name string, x *tables.Index, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, x, Cubic{}, list, Paper)
+	found, err := find(name, x, Cubic{}, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -324,12 +254,12 @@ func atLeast(low float64, values []float64) []float64 {
 	return values
 }
 
-// find finds the results of methods on data by a preset, with the seed that figures show, or says which are missing.
-func find(figure string, x *tables.Index, data experiment.Source, list []experiment.Method, preset experiment.Preset) ([]experiment.Result, error) {
+// find finds the results of methods on data with the seed that figures show, or says which are missing.
+func find(figure string, x *tables.Index, data experiment.Source, list []experiment.Method) ([]experiment.Result, error) {
 	var found []experiment.Result
 	var missing []string
 	for _, m := range list {
-		e, err := preset(data, m)
+		e, err := Paper(data, m)
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func TestFigures(t *testing.T) {
 			figtest.Golden(t)(f, err)
 		})
 	}
-	seven, _ := x.Find(runs(Paper, Cubic{Seeds: 8}, methods.MFVI)[7])
+	seven, _ := x.Find(runs(Cubic{Seeds: 8}, methods.MFVI)[7])
 	if _, err := Pictures([]experiment.Result{seven}); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
 		t.Errorf("of a seed without predictions: %v", err)
 	}
@@ -44,10 +44,7 @@ func TestFigures(t *testing.T) {
 
 // Without a run a figure says which, and how to make it. A run that diverged has no curves, and its panel says so.
 func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
-	full := passedOff(t, drawn(Paper, 0))
-	for _, m := range figure1Methods() {
-		full = append(full, passedOff(t, runs(Functions, Cubic{Seeds: 1}, m))...)
-	}
+	full := passedOff(t, drawn(0))
 	for _, c := range []struct {
 		figure string
 		method experiment.Method
@@ -55,7 +52,6 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 		want   string
 	}{
 		{"figure1", methods.MFVI, 0, "figure1 needs seed 0 of (a) MFVI; run: reproduce run figure1"},
-		{"figure1-functions", methods.VDropout, 1, "figure1-functions needs seed 0 of (b) Variational Dropout; run: reproduce run figure1"},
 		{"figure1-energies", clipped, 1, "seed 0 of LDL, clipped to [0, D]; run: reproduce run figure1"},
 		{"distance-toy", methods.DUE, 4, "seed 0 of DUE; run: reproduce run distance"},
 		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance"},
@@ -82,15 +78,15 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 }
 
 func TestPictures(t *testing.T) {
-	cubic := runs(Paper, Cubic{Seeds: 2}, methods.Rank1)
-	cubic = append(cubic, runs(Paper, Cubic{Seeds: 2}, methods.Density)...)
+	cubic := runs(Cubic{Seeds: 2}, methods.Rank1)
+	cubic = append(cubic, runs(Cubic{Seeds: 2}, methods.Density)...)
 	list := passedOff(t, cubic)
 	f := must.Get(Pictures(list))(t)
 	want := []string{"Rank-1 BNN, seed 0", "Rank-1 BNN, seed 1", "Density Uncertainty, seed 0", "Density Uncertainty, seed 1"}
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
 	}
-	moons := passedOff(t, runs(Paper, Moons{Seeds: 1}, methods.Deterministic))
+	moons := passedOff(t, runs(Moons{Seeds: 1}, methods.Deterministic))
 	if f, err := Pictures(moons); err != nil || !strings.HasPrefix(figtest.Titles(f)[0], "Deterministic, seed 0\nat data 0.") {
 		t.Errorf("of two moons: panels %q, %v", figtest.Titles(f), err)
 	}

@@ -41,7 +41,7 @@ const gapSeeds = 20
 
 // gapRuns are the runs of a method on the cubic.
 func gapRuns(m experiment.Method) experiment.Experiments {
-	return runs(Paper, Cubic{Seeds: gapSeeds}, m)
+	return runs(Cubic{Seeds: gapSeeds}, m)
 }
 
 // gapRatio is the mean gap ratio of a method.
@@ -94,7 +94,7 @@ func DistanceTable(x *tables.Index) (report.Table, error) {
 			list     experiment.Experiments
 			measure  func(experiment.Result) ([2]float64, error)
 			decimals int
-		}{{runs(Paper, Moons{Seeds: drawnSeeds}, m), entropyAtAndFar, 3}, {runs(Paper, Cubic{Seeds: drawnSeeds}, m), gapAndBeyond, 1}} {
+		}{{runs(Moons{Seeds: drawnSeeds}, m), entropyAtAndFar, 3}, {runs(Cubic{Seeds: drawnSeeds}, m), gapAndBeyond, 1}} {
 			cells, err := ranges(x, part.list, part.measure, part.decimals)
 			if err != nil {
 				return t, fmt.Errorf("toy: the table of distances: %w", err)

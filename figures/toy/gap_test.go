@@ -23,7 +23,7 @@ func TestGapRatios(t *testing.T) {
 		return map[string]float64{results.MetricGapRatio: ratio + 0.1*float64(e.Seed%2), results.MetricGapCoverage: 0.5}
 	}
 	made := measured(Sets()[0].Experiments, metrics)
-	diverged := runs(Paper, Cubic{Seeds: 2}, methods.MFVI)[1].ID()
+	diverged := runs(Cubic{Seeds: 2}, methods.MFVI)[1].ID()
 	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
 	table := must.Get(GapRatios(tables.NewIndex(made)))(t)
 	if want := []string{"Variational Dropout", clipped.Name, "Density Uncertainty (LDL, mean energy)", methods.DensityConstant.Name}; !slices.Equal(table.NotRun, want) {
@@ -51,7 +51,7 @@ func TestDistanceTable(t *testing.T) {
 	for seed := range drawnSeeds {
 		for _, m := range DistanceMethods() {
 			for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-				list = append(list, runs(Paper, data, m).OnSplits(seed)...)
+				list = append(list, runs(data, m).OnSplits(seed)...)
 			}
 		}
 	}

@@ -25,15 +25,15 @@ func passedOff(t *testing.T, list experiment.Experiments) []experiment.Result {
 	return found
 }
 
-// drawn are the experiments that the figures of one seed need, by a preset.
-func drawn(preset experiment.Preset, seed int) experiment.Experiments {
+// drawn are the experiments that the figures of one seed need.
+func drawn(seed int) experiment.Experiments {
 	var all experiment.Experiments
 	for _, row := range gapRows() {
-		all = append(all, runs(preset, Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
+		all = append(all, runs(Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
 	}
 	for _, m := range DistanceMethods() {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-			all = append(all, runs(preset, data, m).OnSplits(seed)...)
+			all = append(all, runs(data, m).OnSplits(seed)...)
 		}
 	}
 	return tables.Union(all)

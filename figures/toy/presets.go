@@ -45,18 +45,6 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	return e, nil
 }
 
-// functionDraws is how many draws Functions keeps.
-const functionDraws = 8
-
-// Functions is Paper with a few draws, each of them one function of the input (predict.Options.Coherent). The networks are
-// those of Paper.
-func Functions(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	e, err := Paper(data, m)
-	e.Preset = "toy.Functions"
-	e.Recipe.Samples, e.Recipe.Coherent, e.Recipe.SharedNoise = functionDraws, true, false
-	return e, err
-}
-
 // Steps changes an experiment to so many steps of training, after half as many of pretraining if it has any.
 func Steps(n int) func(e *experiment.Experiment) {
 	return func(e *experiment.Experiment) {

@@ -21,10 +21,9 @@ func setOf(figure string) string {
 	return figure1Set
 }
 
-// runs are the experiments of a method of this package by one of its presets. An error is a mistake in the package, and
-// runs panics.
-func runs(preset experiment.Preset, data experiment.Source, m experiment.Method) experiment.Experiments {
-	list, err := experiment.Cross(preset, []experiment.Source{data}, m)
+// runs are the experiments of a method of this package. An error is a mistake in the package, and runs panics.
+func runs(data experiment.Source, m experiment.Method) experiment.Experiments {
+	list, err := experiment.Cross(Paper, []experiment.Source{data}, m)
 	if err != nil {
 		panic(fmt.Errorf("toy: %w", err))
 	}
@@ -37,12 +36,9 @@ func Sets() []tables.Set {
 	for _, row := range gapRows() {
 		full = append(full, gapRuns(row.Method)...)
 	}
-	for _, m := range figure1Methods() {
-		full = append(full, runs(Functions, Cubic{Seeds: 1}, m)...)
-	}
 	for _, m := range DistanceMethods() {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-			distance = append(distance, runs(Paper, data, m)...)
+			distance = append(distance, runs(data, m)...)
 		}
 	}
 	return []tables.Set{
