@@ -23,7 +23,7 @@ func DistanceMethods() []experiment.Method {
 func DistanceCubic(x *tables.Index) (report.Figure, error) {
 	const name = "distance-toy"
 	list := DistanceMethods()
-	found, err := find(name, x, Cubic{}, list)
+	found, err := find(name, distanceSet, x, Cubic{}, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -38,7 +38,7 @@ func DistanceCubic(x *tables.Index) (report.Figure, error) {
 func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	const name = "distance-moons"
 	list := DistanceMethods()
-	found, err := find(name, x, Moons{}, list)
+	found, err := find(name, distanceSet, x, Moons{}, list)
 	if err != nil {
 		return report.Figure{}, err
 	}

@@ -188,7 +188,7 @@ func cubicFigure(name string, list []experiment.Result, titles []string, columns
 
 // bands finds the runs of the methods and draws a panel of each, all in a row.
 func bands(name string, x *tables.Index, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, x, Cubic{}, list)
+	found, err := find(name, figure1Set, x, Cubic{}, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -254,8 +254,8 @@ func atLeast(low float64, values []float64) []float64 {
 	return values
 }
 
-// find finds the results of methods on data with the seed that figures show, or says which are missing.
-func find(figure string, x *tables.Index, data experiment.Source, list []experiment.Method) ([]experiment.Result, error) {
+// find finds the results of methods on data with the seed that figures show, or says which are missing of a set.
+func find(figure, set string, x *tables.Index, data experiment.Source, list []experiment.Method) ([]experiment.Result, error) {
 	var found []experiment.Result
 	var missing []string
 	for _, m := range list {
@@ -273,7 +273,7 @@ func find(figure string, x *tables.Index, data experiment.Source, list []experim
 	if len(missing) == 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, shownSeed, strings.Join(missing, ", "), setOf(figure))
+	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, shownSeed, strings.Join(missing, ", "), set)
 }
 
 // axes sets the axes of a panel. The y axis is twice as long as the range of the data. Wider bands are cut, so that the

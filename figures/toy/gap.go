@@ -2,13 +2,10 @@ package toy
 
 import (
 	_ "embed"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -78,80 +75,17 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// beyond is from where on the cubic's inputs are outside of its data, which end at 4.
-const beyond = 5
-
-// DistanceTable puts the pictures DistanceCubic and DistanceMoons into numbers, from full runs. For each method it has the
-// mean entropy at the data of two moons and far away from them. On the cubic it has the mean standard deviation of the
-// function in the gap, |x| <= 1, and outside, |x| >= 5, over that at the data. Each cell has the mean and the range over
-// the seeds.
+// DistanceTable puts the pictures DistanceCubic and DistanceMoons into numbers. For each method it has the mean entropy at
+// the data of two moons and far away from them, and the gap ratio on the cubic, which a function without spread lacks.
 func DistanceTable(x *tables.Index) (report.Table, error) {
-	t := prose.Table("distance", nil)
-	t.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: in the gap", "Cubic: beyond the data"}
+	s := tables.Sheet{Table: prose.Table("distance", map[string]int{"Seeds": drawnSeeds}), Down: true}
+	s.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: gap ratio"}
 	for _, m := range DistanceMethods() {
-		row := report.Row{Name: m.Name}
-		for _, part := range []struct {
-			list     experiment.Experiments
-			measure  func(experiment.Result) ([2]float64, error)
-			decimals int
-		}{{runs(Moons{Seeds: drawnSeeds}, m), entropyAtAndFar, 3}, {runs(Cubic{Seeds: drawnSeeds}, m), gapAndBeyond, 1}} {
-			cells, err := ranges(x, part.list, part.measure, part.decimals)
-			if err != nil {
-				return t, fmt.Errorf("toy: the table of distances: %w", err)
-			}
-			row.Cells = append(row.Cells, cells...)
+		cell := func(data experiment.Source, metric string, decimals int) tables.Mean {
+			return tables.Mean{Of: runs(data, m), Metric: metric, Decimals: decimals, Optional: true}
 		}
-		t.Rows = append(t.Rows, row)
+		moons, cubic := Moons{Seeds: drawnSeeds}, Cubic{Seeds: drawnSeeds}
+		s.Add("", m.Name, cell(moons, results.MetricEntropyData, 3), cell(moons, results.MetricEntropyFar, 3), cell(cubic, results.MetricGapRatio, 2))
 	}
-	return t.WithoutNotRun(), nil
-}
-
-// ranges are two cells with the mean and the range of two numbers of each run. A NaN is left out.
-func ranges(x *tables.Index, list experiment.Experiments, measure func(experiment.Result) ([2]float64, error), decimals int) ([]report.Cell, error) {
-	var values [2][]float64
-	diverged := false
-	for _, e := range list {
-		r, done := x.Find(e)
-		if !done {
-			return []report.Cell{{NotRun: true}, {NotRun: true}}, nil
-		}
-		if r.Diverged {
-			diverged = true
-			continue
-		}
-		found, err := measure(r)
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range found {
-			if !math.IsNaN(v) {
-				values[i] = append(values[i], v)
-			}
-		}
-	}
-	switch {
-	case diverged:
-		return report.TextCells("diverged", "diverged"), nil
-	case len(values[0]) == 0:
-		return report.TextCells("no spread", "no spread"), nil
-	}
-	var cells []report.Cell
-	for _, v := range values {
-		cells = append(cells, report.Cell{Text: fmt.Sprintf("%.*f (%.*f to %.*f)", decimals, stat.Mean(v, nil), decimals, slices.Min(v), decimals, slices.Max(v))})
-	}
-	return cells, nil
-}
-
-func entropyAtAndFar(r experiment.Result) ([2]float64, error) {
-	return [2]float64{r.Metrics[results.MetricEntropyData], r.Metrics[results.MetricEntropyFar]}, nil
-}
-
-// gapAndBeyond are the standard deviations in the gap and beyond the data over that at the data; NaN for a function without
-// spread.
-func gapAndBeyond(r experiment.Result) ([2]float64, error) {
-	found, err := runOf(r)
-	if err != nil || !found.hasSpread() {
-		return [2]float64{math.NaN(), math.NaN()}, err
-	}
-	return [2]float64{found.gapRatio(), found.stdFrom(beyond, math.Inf(1)) / found.stdFrom(2, 4)}, nil
+	return s.Make(x)
 }

@@ -1,7 +1,6 @@
 package toy
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -46,72 +45,15 @@ func TestGapRatios(t *testing.T) {
 	}
 }
 
+// The numbers of the stored runs, some of which figures/README.md has too.
 func TestDistanceTable(t *testing.T) {
-	var list experiment.Experiments
-	for seed := range drawnSeeds {
-		for _, m := range DistanceMethods() {
-			for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-				list = append(list, runs(data, m).OnSplits(seed)...)
-			}
-		}
-	}
-	full := passedOff(t, list)
-	for i, r := range full {
-		full[i].Metrics = map[string]float64{results.MetricEntropyData: 0.1 * float64(r.Seed), results.MetricEntropyFar: 0.5}
-	}
-	table := must.Get(DistanceTable(tables.Of(full)))(t)
-	for i, m := range DistanceMethods() {
-		row := table.Rows[i]
-		if row.Name != m.Name || figtest.Text(row.Cells[0]) != "0.100 (0.000 to 0.200)" || figtest.Text(row.Cells[1]) != "0.500 (0.500 to 0.500)" {
-			t.Errorf("row %d is %q, %q, %q", i, row.Name, figtest.Text(row.Cells[0]), figtest.Text(row.Cells[1]))
-		}
-		for _, cell := range row.Cells[2:] {
-			if spread := figtest.Text(cell) != "no spread"; spread != (m.Name != methods.Deterministic.Name) {
-				t.Errorf("%s: %q", m.Name, figtest.Text(cell))
-			}
-		}
-	}
-	// Of the single network one run is missing: on two moons, or of the cubic, it diverged.
-	missing := slices.DeleteFunc(slices.Clone(full), func(r experiment.Result) bool {
-		return r.Method == methods.Deterministic.Name && r.Task == "two moons" && r.Seed == 1
-	})
-	diverged := slices.Clone(full)
-	diverged[0].Diverged = true
-	for _, c := range []struct {
-		name string
-		list []experiment.Result
-		want []string
-	}{
-		{"a run is missing", missing, []string{"not run", "not run", "no spread", "no spread"}},
-		{"a run diverged", diverged, []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "diverged", "diverged"}},
+	table := must.Get(DistanceTable(must.Get(committed())(t)))(t)
+	for _, c := range []struct{ row, column, want string }{
+		{"Density Uncertainty", "Moons: far away", "0.069 ± 0.009"}, {"Deep Ensemble", "Moons: at data", "0.001 ± 0.000"},
+		{"DUE", "Cubic: gap ratio", "1.13 ± 0.05"}, {"Deterministic", "Cubic: gap ratio", "not measured"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			table := must.Get(DistanceTable(tables.Of(c.list)))(t)
-			for k, want := range c.want {
-				if got := figtest.Text(table.Rows[0].Cells[k]); got != want {
-					t.Errorf("%s: %q, want %q", table.Columns[k+1], got, want)
-				}
-			}
-		})
-	}
-}
-
-// The standard deviation of the function in the gap and outside of the data, over that at the data.
-func TestCurve(t *testing.T) {
-	var c curve
-	for _, x := range Grid() {
-		switch a := math.Abs(x); {
-		case a <= 1:
-			c.std = append(c.std, 6)
-		case a >= 2 && a <= 4:
-			c.std = append(c.std, 2)
-		case a >= beyond:
-			c.std = append(c.std, 9)
-		default:
-			c.std = append(c.std, 100)
+		if got := figtest.Cell(t, table, c.row, c.column); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.row, c.column, got, c.want)
 		}
-	}
-	if got, outside := c.gapRatio(), c.stdFrom(beyond, math.Inf(1)); got != 3 || outside != 9 {
-		t.Errorf("the ratio is %v, the deviation outside %v", got, outside)
 	}
 }

@@ -13,14 +13,6 @@ const (
 	distanceSet = "distance"
 )
 
-// setOf is the set of the runs that a figure needs.
-func setOf(figure string) string {
-	if figure == "distance-toy" || figure == "distance-moons" {
-		return distanceSet
-	}
-	return figure1Set
-}
-
 // runs are the experiments of a method of this package. An error is a mistake in the package, and runs panics.
 func runs(data experiment.Source, m experiment.Method) experiment.Experiments {
 	list, err := experiment.Cross(Paper, []experiment.Source{data}, m)
