@@ -111,6 +111,8 @@ func TestInNotebook(t *testing.T) {
 	Table([]string{"a", "b"}, [][]string{{"a|b\nc", "3"}})
 	Bitmaps(90, Grey("a < b\nsecond", []float64{0, 1}, 2, 1), Colour("c", []byte{1, 2, 3}, 1))
 	p := NewProgress("<work>", 2)
+	drawings := []byte(nil)
+	p.Picture = func() ([]byte, string) { drawings = append(drawings, '<', 's', 'v', 'g'); return drawings, "a curve" }
 	p.Set(2, "")
 	p.Finish()
 
@@ -128,7 +130,7 @@ func TestInNotebook(t *testing.T) {
 			t.Fatalf("message %d of %d: want %s\ngot %q", i, len(shown), want, shown)
 		}
 	}
-	if last := shown[len(shown)-1]; !strings.Contains(last, `<progress value="2" max="2"`) {
+	if last := shown[len(shown)-1]; !strings.Contains(last, `<progress value="2" max="2"`) || !strings.Contains(last, `alt="a curve"`) {
 		t.Errorf("last message %q", last)
 	}
 	// Everything above was acknowledged before the call returned.

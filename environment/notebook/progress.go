@@ -26,6 +26,12 @@ type Progress struct {
 	shown    time.Time
 	finished bool
 
+	// Picture, if not nil, makes a vector drawing and describes it. It is shown below the bar, and made anew at most once in a
+	// second; no drawing leaves it out.
+	Picture func() (drawing []byte, description string)
+	image   string    // of Picture
+	drawn   time.Time // when it was made
+
 	draw  func(p *Progress, elapsed time.Duration) // shows the present state
 	now   func() time.Time
 	every time.Duration // least time between two drawings
@@ -112,9 +118,15 @@ func tidy(d time.Duration) time.Duration {
 // drawBar returns a function that draws into the notebook block with the id.
 func drawBar(id string) func(*Progress, time.Duration) {
 	return func(p *Progress, elapsed time.Duration) {
+		if p.Picture != nil && (p.finished || p.shown.Sub(p.drawn) >= time.Second) {
+			p.drawn = p.shown
+			if drawing, description := p.Picture(); drawing != nil {
+				p.image = asImage(drawing, description)
+			}
+		}
 		send(protocol.MIMETextHTML, fmt.Sprintf(
-			`<div><progress value="%d" max="%d" style="width:40%%"></progress> <span>%s</span></div>`,
-			p.done, p.total, html.EscapeString(p.text(elapsed))), id)
+			`<div><progress value="%d" max="%d" style="width:40%%"></progress> <span>%s</span></div>%s`,
+			p.done, p.total, html.EscapeString(p.text(elapsed)), p.image), id)
 	}
 }
 

@@ -25,7 +25,7 @@ func Markdown(text string) {
 // The description says in words what the drawing shows, for readers who cannot
 // see it; it stops the cell to leave it out.
 func SVG(drawing []byte, description string) {
-	drawing = svgElement("notebook.SVG", drawing)
+	element := asImage(drawing, description)
 	if strings.TrimSpace(description) == "" {
 		panic(errors.New("notebook.SVG: the drawing needs a description"))
 	}
@@ -33,10 +33,14 @@ func SVG(drawing []byte, description string) {
 		say("[picture: " + description + "]")
 		return
 	}
-	// As an image of its own a drawing cannot disturb another one's styles and
-	// ids, and it survives the export to HTML, which drops image/svg+xml.
-	send(protocol.MIMETextHTML, fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="%s">`,
-		html.EscapeString(description), source("image/svg+xml", drawing)), "")
+	send(protocol.MIMETextHTML, element, "")
+}
+
+// asImage is an element with a drawing. As an image of its own it cannot disturb another one's styles and
+// ids, and it survives the export to HTML, which drops image/svg+xml.
+func asImage(drawing []byte, description string) string {
+	return fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="%s">`,
+		html.EscapeString(description), source("image/svg+xml", svgElement("notebook.SVG", drawing)))
 }
 
 // svgElement is the root element of a vector drawing. One without stops the cell.

@@ -49,7 +49,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		return nil, err
 	}
 	r.noteStored()
-	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkVersion(environment.Version)); err != nil {
+	if err := errors.Join(r.measureStored(), r.checkKept(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -533,18 +534,40 @@ func TestOwnSplits(t *testing.T) {
 	}
 }
 
-// A trace has the losses of each epoch, of each member of an ensemble and of all replicas together.
-func TestTrace(t *testing.T) {
+// A learning curve has each epoch of each member of an ensemble; of one that was written twice the last counts. What was
+// trained before has none, which is said.
+func TestCurves(t *testing.T) {
 	together, own := small(baselines.Deterministic{}), transformer(t, baselines.Deterministic{})
 	own.Method.Members = 2
-	last := map[string]train.Progress{}
-	engine := experiment.Engine{Trace: func(of experiment.Experiments, model int, at train.Progress) {
-		last[fmt.Sprintf("%d on %s, model %d, epoch %d", len(of), of[0].Task.Name, model, at.Epoch)] = at
-	}}
-	must.Get(engine.Run(t.Context(), append(allSplits(together), own)...))(t)
-	for _, want := range []string{"3 on table, model 0, epoch 1", "3 on table, model 0, epoch 2", "1 on sequences, model 0, epoch 2", "1 on sequences, model 1, epoch 2"} {
-		if at, has := last[want]; !has || !(at.Losses.NLL > 0) {
-			t.Errorf("of %s the trace has %v, of %v", want, at.Losses, slices.Sorted(maps.Keys(last)))
+	list := append(allSplits(together), own)
+	folder, said := filepath.Join(t.TempDir(), "curves"), ""
+	engine := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}, Curves: folder, Notes: func(text string) { said += text }}
+	must.Get(engine.Run(t.Context(), list...))(t)
+	for i, want := range []string{"0.1 0.2 ", "0.1 0.2 ", "0.1 0.2 ", "0.1 0.2 1.1 1.2 "} {
+		got := ""
+		for _, p := range must.Get(experiment.Curve(folder, list[i]))(t) {
+			if got += fmt.Sprintf("%d.%d ", p.Model, p.Epoch); !(p.NLL > 0) || p.Pretraining {
+				t.Errorf("of %v there is %+v", list[i], p)
+			}
 		}
+		if got != want {
+			t.Errorf("the curve of %v has the epochs %s, want %s", list[i], got, want)
+		}
+	}
+	file := filepath.Join(folder, own.ID()+".csv")
+	must.Do(t, os.WriteFile(file, append(must.Get(os.ReadFile(file))(t), "0,2,true,1.5,NaN,3,4,0\n"...), 0o600))
+	if got := must.Get(experiment.Curve(folder, own))(t); len(got) != 4 || got[1].Total != 1.5 || !got[1].Pretraining {
+		t.Errorf("with an epoch again there is %+v", got)
+	}
+	must.Do(t, os.WriteFile(file, []byte("0,1,"), 0o600))
+	if _, err := experiment.Curve(folder, own); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("of a torn line the error is %v", err)
+	}
+	engine.Curves = filepath.Join(t.TempDir(), "others")
+	if must.Get(engine.Run(t.Context(), own))(t); !strings.Contains(said, "not trained again to keep its learning curve") {
+		t.Errorf("the engine says %q", said)
+	}
+	if got := must.Get(experiment.Curve(engine.Curves, own))(t); got != nil {
+		t.Errorf("what was not trained has the curve %v", got)
 	}
 }

@@ -172,8 +172,8 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	}
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
-		if f.Trace != nil {
-			f.trace(model, at)
+		if err := f.keepEpoch(model, at); err != nil {
+			f.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.unit, at.Epoch, err))
 		}
 		if f.Progress == nil {
 			return
@@ -193,13 +193,6 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 		t.EarlyStopping = f.earlyStopping()
 	}
 	return t, nil
-}
-
-// trace passes on the state of the training of a model.
-func (f *fit) trace(model int, at train.Progress) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.Trace(f.experiments(), model, at)
 }
 
 // largeNetwork is the number of parameters from which on an accelerator is busy with a single step.

@@ -37,34 +37,48 @@ func NetworkFile(e Experiment, member int) string {
 	return fmt.Sprintf("%s-%d.safetensors", e.ID(), member)
 }
 
-// keepsNetworks says why the trained networks of an experiment cannot be kept; nil if they can.
-func keepsNetworks(e Experiment) error {
-	switch {
-	case e.program() != nil:
-		return fmt.Errorf("the networks of %s on %s cannot be kept: a %T trains them", e.Method.Name, e.Task.Name, e.program())
-	case e.Method.Process != nil:
-		return fmt.Errorf("the network of %s cannot be kept: its Gaussian process needs the training data", e.Method.Name)
+// keepsCurves says why the learning curves of an experiment cannot be kept; nil if they can.
+func keepsCurves(e Experiment) error {
+	if e.program() != nil {
+		return fmt.Errorf("what comes of the training of %s on %s cannot be kept: a %T trains the networks", e.Method.Name, e.Task.Name, e.program())
 	}
 	return nil
 }
 
-// checkNetworks says which networks Engine.Networks cannot keep, before anything is trained.
-func (r *run) checkNetworks() error {
-	if r.Networks == "" {
-		return nil
+// keepsNetworks is keepsCurves for trained networks.
+func keepsNetworks(e Experiment) error {
+	if e.Method.Process != nil {
+		return fmt.Errorf("the network of %s cannot be kept: its Gaussian process needs the training data", e.Method.Name)
 	}
-	var all problems
-	for _, g := range r.plan.groups {
-		all.add(keepsNetworks(g.list[0].Experiment))
-	}
-	err := os.MkdirAll(r.Networks, 0o755)
-	all.need(err == nil, "making the folder for networks: %w", err)
-	if err := all.err(); err != nil {
-		return fmt.Errorf("experiment: Engine.Networks: %w; leave Networks out, or run the others alone", err)
-	}
-	for _, e := range r.plan.order {
-		if _, err := os.Stat(filepath.Join(r.Networks, NetworkFile(e.Experiment, 0))); err != nil && e.result != nil && !e.result.Diverged {
-			r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its network; use another store for that", e))
+	return keepsCurves(e)
+}
+
+// checkKept says which networks Engine.Networks cannot keep, and which curves Engine.Curves, before anything is trained.
+func (r *run) checkKept() error {
+	for _, kept := range []struct {
+		field, folder, what string
+		refuse              func(Experiment) error
+		file                func(e *planned) string
+	}{
+		{"Networks", r.Networks, "network", keepsNetworks, func(e *planned) string { return NetworkFile(e.Experiment, 0) }},
+		{"Curves", r.Curves, "learning curve", keepsCurves, func(e *planned) string { return curveFile("", e.id) }},
+	} {
+		if kept.folder == "" {
+			continue
+		}
+		var all problems
+		for _, g := range r.plan.groups {
+			all.add(kept.refuse(g.list[0].Experiment))
+		}
+		err := os.MkdirAll(kept.folder, 0o755)
+		all.need(err == nil, "making the folder: %w", err)
+		if err := all.err(); err != nil {
+			return fmt.Errorf("experiment: Engine.%s: %w; leave %[1]s out, or run the others alone", kept.field, err)
+		}
+		for _, e := range r.plan.order {
+			if _, err := os.Stat(filepath.Join(kept.folder, kept.file(e))); err != nil && e.result != nil && !e.result.Diverged {
+				r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its %s; use another store for that", e, kept.what))
+			}
 		}
 	}
 	return nil

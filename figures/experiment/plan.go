@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"densityuncertainty/dul/train"
 )
 
 // An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
@@ -24,15 +22,13 @@ type Engine struct {
 	Store *Store
 	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See Open.
 	Networks string
+	// Curves is the folder in which learning curves are kept, epoch by epoch; "" keeps none. See Curve.
+	Curves string
 	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
 	CheckpointEvery time.Duration
 	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
 	// goroutine at a time.
 	Progress func(done float64, note string)
-	// Trace, if not nil, hears the losses of each training, for learning curves: the experiments, which of their models, from
-	// 0, and the means over the steps of an epoch so far. Replicas of one graph are one model, whose losses are the means
-	// over all of them. It is called by one goroutine at a time.
-	Trace func(of Experiments, model int, at train.Progress)
 	// Notes, if not nil, hears what the user should know though the run goes on. It is called by one goroutine at a time.
 	Notes func(text string)
 }

@@ -62,7 +62,7 @@ func TestDecisionFails(t *testing.T) {
 	if _, err := experiment.Run(context.Background(), deciding(said{1, "gives up"})[0]); err == nil || !strings.Contains(err.Error(), "it gave up") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...); err == nil || !strings.Contains(err.Error(), "cannot be kept: a experiment_test.said trains them") {
+	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...); err == nil || !strings.Contains(err.Error(), "cannot be kept: a experiment_test.said trains the networks") {
 		t.Errorf("networks of a Decision can be kept: %v", err)
 	}
 }

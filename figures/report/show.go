@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -20,6 +21,21 @@ const (
 // plot with an axis that is not finite stop the cell.
 func Show(p *plot.Plot) {
 	notebook.SVG(notebook.Must(showable(p).Bytes(SVG)), describe(p))
+}
+
+// Live is a progress bar, such as for Engine.Progress, with a picture below it that is drawn anew while the work goes on. As long
+// as there is nothing to draw, draw returns an error that is ErrNotRun.
+func Live(label string, draw func() (Figure, error)) *notebook.Progress {
+	bar := notebook.NewProgress(label, 100)
+	bar.Picture = func() ([]byte, string) {
+		f, err := draw()
+		if errors.Is(err, ErrNotRun) {
+			return nil, ""
+		}
+		notebook.Check(err)
+		return notebook.Must(f.Bytes(SVG)), f.Caption
+	}
+	return bar
 }
 
 // showable is a figure of the plot.

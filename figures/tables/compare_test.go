@@ -1,11 +1,15 @@
 package tables_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
@@ -228,5 +232,32 @@ func TestAgainst(t *testing.T) {
 		if _, err := tables.Against(list, "density", "nll"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
+	}
+}
+
+// The curves have a panel for each part that some network has, and a line for each experiment.
+func TestLearningCurves(t *testing.T) {
+	folder := t.TempDir()
+	density := *made(t, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.1}}, 1)[0].Experiment
+	plain := *made(t, experiment.Method{Name: "plain", Layers: baselines.Deterministic{}}, 1)[0].Experiment
+	if _, err := tables.LearningCurves(folder, density, plain); !errors.Is(err, report.ErrNotRun) {
+		t.Errorf("without curves the error is %v", err)
+	}
+	write := func(e experiment.Experiment, rows string) {
+		must.Do(t, os.WriteFile(filepath.Join(folder, e.ID()+".csv"), []byte(rows), 0o600))
+	}
+	write(plain, "0,1,false,3,3,0,0,0\n0,2,false,2,2,0,0,0\n0,3,false,NaN,NaN,0,0,0\n")
+	if f := must.Get(tables.LearningCurves(folder, density, plain))(t); len(f.Panels[0]) != 1 || f.Panels[0][0].X.Max != 2 {
+		t.Errorf("of a plain network there are %d panels, to epoch %g", len(f.Panels[0]), f.Panels[0][0].X.Max)
+	}
+	write(density, "0,1,true,1,5,7,-3,0\n")
+	if f := must.Get(tables.LearningCurves(folder, density, plain))(t); len(f.Panels[0]) != 3 {
+		t.Errorf("of density layers there are %d panels", len(f.Panels[0]))
+	} else {
+		must.Get(f.Bytes(report.SVG))(t)
+	}
+	write(plain, "0,one")
+	if _, err := tables.LearningCurves(folder, density, plain); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("of a damaged curve the error is %v", err)
 	}
 }
