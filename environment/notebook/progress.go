@@ -96,8 +96,11 @@ func (p *Progress) show() {
 
 // text describes the present state: "label: 30 of 100, 2s, 5s left, note".
 func (p *Progress) text(elapsed time.Duration) string {
+	if p.finished && p.done == p.total {
+		return fmt.Sprintf("%s: %s", p.label, tidy(elapsed))
+	}
 	text := fmt.Sprintf("%s: %d of %d, %s", p.label, p.done, p.total, tidy(elapsed))
-	if p.done > 0 && p.done < p.total && !p.finished {
+	if p.done > 0 && p.done < p.total {
 		left := time.Duration(float64(p.shown.Sub(p.again)) / float64(p.done) * float64(p.total-p.done))
 		text += fmt.Sprintf(", %s left", tidy(left))
 	}
