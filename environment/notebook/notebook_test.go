@@ -130,7 +130,7 @@ func TestInNotebook(t *testing.T) {
 			t.Fatalf("message %d of %d: want %s\ngot %q", i, len(shown), want, shown)
 		}
 	}
-	if last := shown[len(shown)-1]; !strings.Contains(last, `<progress value="2" max="2"`) || !strings.Contains(last, `alt="a curve"`) {
+	if last := shown[len(shown)-1]; strings.Contains(last, "<progress") || !strings.Contains(last, `alt="a curve"`) {
 		t.Errorf("last message %q", last)
 	}
 	// Everything above was acknowledged before the call returned.

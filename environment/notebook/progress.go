@@ -127,9 +127,11 @@ func drawBar(id string) func(*Progress, time.Duration) {
 				p.image = asImage(drawing, description)
 			}
 		}
-		send(protocol.MIMETextHTML, fmt.Sprintf(
-			`<div><progress value="%d" max="%d" style="width:40%%"></progress> <span>%s</span></div>%s`,
-			p.done, p.total, html.EscapeString(p.text(elapsed)), p.image), id)
+		bar := fmt.Sprintf(`<div><progress value="%d" max="%d" style="width:40%%"></progress> <span>%s</span></div>`, p.done, p.total, html.EscapeString(p.text(elapsed)))
+		if p.finished && p.image != "" { // of which pages leave out the bar, and all that is shown with it
+			bar = ""
+		}
+		send(protocol.MIMETextHTML, bar+p.image, id)
 	}
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from sphinx.cmd.build import main as sphinx
 
 import live
+from conf import packages
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -37,6 +38,11 @@ def main(out, program):
         live.write(program, html)
         for path in ROOT.glob("notebooks/*.ipynb"):
             shutil.copy(path, html / "notebooks")
+        for package in set(sum(packages.values(), [])):
+            files = [path for path in sorted((ROOT / package).glob("*.go")) if not path.stem.endswith("_test")]
+            text = (html / "code" / package).with_suffix(".txt")
+            text.parent.mkdir(parents=True, exist_ok=True)
+            text.write_text("\n\n".join(f"// File {path.relative_to(ROOT)}\n\n{path.read_text()}" for path in files), encoding="utf-8-sig")
         shutil.rmtree(out / "html", ignore_errors=True)
         shutil.copytree(html, out / "html", ignore=shutil.ignore_patterns("_sources", "objects.inv", ".buildinfo"))
     (out / "index.html").write_text('<!DOCTYPE html><meta http-equiv="refresh" content="0; url=html/index.html"><a href="html/index.html">To the pages</a>\n', encoding="utf-8")

@@ -1,6 +1,8 @@
 """Settings of Sphinx, which makes the pages."""
 
+import re
 from importlib import metadata
+from pathlib import Path
 
 extensions = ["myst_nb", "sphinx_design"]
 exclude_patterns = ["**/prose.md"]
@@ -10,6 +12,9 @@ html_theme = "furo"
 html_static_path = ["pages.css", "pages.js", *(str(file.locate()) for file in metadata.files("sphinx-mathjax-offline") if file.name == "tex-svg.js")]
 html_css_files, html_js_files = ["pages.css"], ["pages.js"]
 templates_path = ["templates"]
+# The packages that each notebook imports, to which its page links.
+packages = {f"notebooks/{path.stem}": re.findall(r'^ *"\\t\\"densityuncertainty/([\w/]+)\\"', path.read_text(), re.MULTILINE) for path in Path(__file__).parents[2].glob("notebooks/*.ipynb")}
+html_context = {"packages": packages}
 html_copy_source = html_show_copyright = html_use_index = False
 
 # The notebooks were run before; here they are only shown.
