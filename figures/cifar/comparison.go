@@ -16,64 +16,49 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// A Comparison is a preset whose runs are compared with each other and not with the paper.
-type Comparison struct {
-	settings
-	variants []variant // on each data set
-}
+// compared is a preset whose runs are compared with each other and not with the paper, with options that were searched for.
+var compared = Chosen(Processor)
 
-// A variant is a preset of a comparison, with what its methods are called beside their names.
-type variant struct {
-	preset experiment.Preset
-	ending string
-	// only, if not nil, are the methods with this variant. Others are not compared with them.
-	only []experiment.Method
-}
-
-// OnProcessor is of runs within reach of a processor, with options that were searched for.
-var OnProcessor = Comparison{onProcessor, []variant{
-	{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}},
-}}
-
-// start is one of its tables without rows, by the last part of the table's name.
-func (c Comparison) start(part string, absent []string) report.Table {
+// comparedTable is one of the tables of the comparison without rows, by the last part of its name.
+func comparedTable(part string, absent []string) report.Table {
 	t := prose.Table("compared"+part, struct {
 		TestImages, TrainingImages, Absent               string
 		Epochs, Samples, HeldOut, JudgedBins, Replicates int
 	}{
-		grouped(c.sizes.testN()), grouped(c.sizes.trainN()), strings.Join(absent, ", "),
-		c.epochs, c.samples, c.sizes.HeldOut, judgedBins, replicates,
+		grouped(onProcessor.sizes.testN()), grouped(onProcessor.sizes.trainN()), strings.Join(absent, ", "),
+		onProcessor.epochs, onProcessor.samples, heldOut, judgedBins, replicates,
 	})
 	t.Name = "cifar-processor" + part
 	return t
 }
 
-// rows are the methods with results: by data set, method and variant. The index has the deep
-// ensembles, too, that predictions of single networks make.
-func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
-	x, err := c.withEnsembles(x)
+// comparedRows are the methods with results: by data set and method. The index has the deep ensembles, too, that
+// predictions of single networks make. Density uncertainty has a second row, with which others are not compared.
+func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
+	x, err := withEnsembles(x)
 	if err != nil {
 		return nil, nil, err
 	}
 	var rows []row
 	for _, d := range []Images{ten, hundred} {
+		add := func(preset experiment.Preset, m experiment.Method, ending string) {
+			r := row{group: titleOf(d.Name), name: m.Name + ending, images: d, option: "–"}
+			r.found, r.runs = found(x, list(preset, d, mostSeeds, m))
+			r.made = m.Members > 1 && len(r.found) == 1
+			if len(r.runs) == 0 {
+				return
+			}
+			r.reference = m.Same(methods.Density) && ending == ""
+			if s := searchOf(m); s != nil {
+				choice, _ := chosen()
+				r.option = fmt.Sprintf("%s = %g", s.option, choice[m.Key])
+			}
+			rows = append(rows, r)
+		}
 		for _, m := range methods.All() {
-			for _, v := range c.variants {
-				if v.only != nil && !slices.ContainsFunc(v.only, m.Same) {
-					continue
-				}
-				r := row{group: titleOf(d.Name), name: m.Name + v.ending, images: d, option: "–"}
-				r.found, r.runs = found(x, list(v.preset, d, mostSeeds, m))
-				r.made = m.Members > 1 && len(r.found) == 1
-				if len(r.runs) == 0 {
-					continue
-				}
-				r.reference = m.Same(methods.Density) && v.only == nil
-				if s := searchOf(m); s != nil {
-					choice, _ := chosen()
-					r.option = fmt.Sprintf("%s = %g", s.option, choice[m.Key])
-				}
-				rows = append(rows, r)
+			add(compared, m, "")
+			if m.Same(methods.Density) {
+				add(Chosen(onProcessor.withDecay(false)), m, ", decay on weights alone")
 			}
 		}
 	}
@@ -121,9 +106,9 @@ func number(format string, value float64) string {
 	return fmt.Sprintf(format, value)
 }
 
-// Table shows how well the methods classify and how well they are calibrated.
-func (c Comparison) Table(x *tables.Index) (report.Table, error) {
-	rows, x, err := c.rows(x)
+// ProcessorTable shows how well the methods classify and how well they are calibrated after 10 epochs.
+func ProcessorTable(x *tables.Index) (report.Table, error) {
+	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
@@ -136,8 +121,9 @@ func (c Comparison) Table(x *tables.Index) (report.Table, error) {
 			}
 		}
 		return number("%.2g", stat.Mean(values, nil))
-	}), words("Chosen option", func(r row) string { return r.option })}
-	return fill(x, c.start("", nil), columns, rows)
+	})}
+	columns = append(columns, words("Chosen option", func(r row) string { return r.option }))
+	return fill(x, comparedTable("", nil), columns, rows)
 }
 
 // shown are rows once for each set of images out of distribution that their runs were shown, in groups of their own.
@@ -156,18 +142,18 @@ func shown(rows []row) []row {
 	return all
 }
 
-// Detection shows how well each score tells other images, by the area under the ROC curve.
-func (c Comparison) Detection(x *tables.Index) (report.Table, error) {
-	return c.detection(x, "-ood", "auroc")
+// ProcessorDetection shows how well each score tells other images, by the area under the ROC curve.
+func ProcessorDetection(x *tables.Index) (report.Table, error) {
+	return detection(x, "-ood", "auroc")
 }
 
-// Precision is Detection by the area under the precision-recall curve.
-func (c Comparison) Precision(x *tables.Index) (report.Table, error) {
-	return c.detection(x, "-ood-auprc", "auprc")
+// processorPrecision is ProcessorDetection by the area under the precision-recall curve.
+func processorPrecision(x *tables.Index) (report.Table, error) {
+	return detection(x, "-ood-auprc", "auprc")
 }
 
-func (c Comparison) detection(x *tables.Index, part, metric string) (report.Table, error) {
-	rows, x, err := c.rows(x)
+func detection(x *tables.Index, part, metric string) (report.Table, error) {
+	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
@@ -183,12 +169,12 @@ func (c Comparison) detection(x *tables.Index, part, metric string) (report.Tabl
 			columns = append(columns, c)
 		}
 	}
-	return fill(x, c.start(part, nil), columns, rows)
+	return fill(x, comparedTable(part, nil), columns, rows)
 }
 
-// Layers shows how well the energy of each layer tells other images, for the methods that have energies.
-func (c Comparison) Layers(x *tables.Index) (report.Table, error) {
-	rows, x, err := c.rows(x)
+// ProcessorLayers shows how well the energy of each layer tells other images, for the methods that have energies.
+func ProcessorLayers(x *tables.Index) (report.Table, error) {
+	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
@@ -216,7 +202,7 @@ func (c Comparison) Layers(x *tables.Index) (report.Table, error) {
 			}
 		}
 	}
-	t := c.start("-layers", nil)
+	t := comparedTable("-layers", nil)
 	t.Columns = []string{"Input of the layer"}
 	return fill(x, t, columns, lines)
 }

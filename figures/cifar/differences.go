@@ -288,24 +288,24 @@ func decide(tests []judgedTest) {
 	}
 }
 
-// Differences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
+// processorDifferences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
 // text and of the authors' code, with each other.
-func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
+func processorDifferences(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Seeds"}
 	places := make([]int, len(judgements))
 	for k, j := range judgements {
 		places[k], columns = k, append(columns, j.heading)
 	}
-	return c.judged(x, "-differences", false, append(columns, "ECE floor"), places, func(c contender) []report.Cell {
+	return judgedTable(x, "-differences", false, append(columns, "ECE floor"), places, func(c contender) []report.Cell {
 		floor := c.mean(func(run *judgedRun) float64 { return run.floor })
 		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(c.seeds), "[]")), c.cells, report.TextCells(number("%.4f", floor)))
 	})
 }
 
-// Temperatures compares methods after each got a temperature.
-func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
+// processorTemperatures compares methods after each got a temperature.
+func processorTemperatures(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
-	return c.judged(x, "-temperature", true, columns, []int{placeOfNLL, placeOfECE}, func(c contender) []report.Cell {
+	return judgedTable(x, "-temperature", true, columns, []int{placeOfNLL, placeOfECE}, func(c contender) []report.Cell {
 		temperature := c.mean(func(run *judgedRun) float64 { return run.temperature })
 		before := func(metric string) report.Cell {
 			var values []float64
@@ -322,10 +322,10 @@ func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
 	})
 }
 
-// judged is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
+// judgedTable is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
 // cells.
-func (c Comparison) judged(x *tables.Index, part string, scaled bool, columns []string, places []int, of func(c contender) []report.Cell) (report.Table, error) {
-	rows, x, err := c.rows(x)
+func judgedTable(x *tables.Index, part string, scaled bool, columns []string, places []int, of func(c contender) []report.Cell) (report.Table, error) {
+	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
@@ -349,7 +349,7 @@ func (c Comparison) judged(x *tables.Index, part string, scaled bool, columns []
 		rows, judged, tests, absent = rows[n:], append(judged, made...), append(tests, added...), append(absent, without...)
 	}
 	decide(tests)
-	t := c.start(part, absent)
+	t := comparedTable(part, absent)
 	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
 	for _, c := range judged {
 		t.Rows = append(t.Rows, report.Row{Group: c.group, Name: c.name, Cells: of(c)})
@@ -389,13 +389,12 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 // withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks: where the
 // comparison has as many of them as methods.Ensemble has members, the result of that method's first seed. Its metrics are
 // measured from the mean of their predictions. Ensembles that were trained as such stay as they are.
-func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
+func withEnsembles(x *tables.Index) (*tables.Index, error) {
 	type key string
 	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
-	preset := c.variants[0].preset
 	for _, d := range []Images{ten, hundred} {
-		members, _ := found(unwatched, list(preset, d, methods.EnsembleMembers, methods.Deterministic))
-		e := list(preset, d, 1, methods.Ensemble)[0]
+		members, _ := found(unwatched, list(compared, d, methods.EnsembleMembers, methods.Deterministic))
+		e := list(compared, d, 1, methods.Ensemble)[0]
 		if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
 			continue
 		}

@@ -253,7 +253,7 @@ func TestKeptScores(t *testing.T) {
 	}
 }
 
-// keepScores keeps of the predictions of test images what DifferencesTable and TemperatureTable need, in the place of
+// keepScores keeps of the predictions of test images what the tables of differences and temperatures need, in the place of
 // probabilities of many classes.
 func keepScores(p *experiment.Predictions) error {
 	test, err := p.Set(TestSet)

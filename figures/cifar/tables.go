@@ -30,22 +30,21 @@ func Tables() []tables.Named {
 	all = append(all,
 		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Make: DetectionTable},
 		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Make: processorsGrid},
-		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable})
-	c, after := OnProcessor, fmt.Sprintf(" after %d epochs", OnProcessor.epochs)
-	return append(all,
-		tables.Named{Name: "cifar-processor", Doc: "methods with ResNet-14" + after + ", compared with each other", Make: c.Table},
-		tables.Named{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image" + after, Make: c.Differences},
-		tables.Named{Name: "cifar-processor-temperature", Doc: "the same" + after + ", with a temperature for every method", Make: c.Temperatures},
-		tables.Named{Name: "cifar-processor-ood", Doc: "out-of-distribution detection" + after + " by every score: area under the ROC curve", Make: c.Detection},
-		tables.Named{Name: "cifar-processor-ood-auprc", Doc: "the same by the area under the precision-recall curve", Make: c.Precision},
-		tables.Named{Name: "cifar-processor-layers", Doc: "out-of-distribution detection" + after + " by the energies of each layer", Make: c.Layers})
+		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable},
+		tables.Named{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Make: ProcessorTable},
+		tables.Named{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Make: processorDifferences},
+		tables.Named{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Make: processorTemperatures},
+		tables.Named{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: area under the ROC curve", Make: ProcessorDetection},
+		tables.Named{Name: "cifar-processor-ood-auprc", Doc: "the same by the area under the precision-recall curve", Make: processorPrecision},
+		tables.Named{Name: "cifar-processor-layers", Doc: "out-of-distribution detection after 10 epochs by the energies of each layer", Make: ProcessorLayers})
+	return all
 }
 
 // Figures are the figures of the image study: those of the tables with the same names.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: OnProcessor.DifferencesFigure},
-		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: OnProcessor.DetectionFigure},
+		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: ProcessorDifferencesFigure},
+		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: ProcessorDetectionFigure},
 	}
 }
 
@@ -63,14 +62,14 @@ func picture(x *tables.Index, words string, f report.Forest, table func(*tables.
 // chance is the area under the ROC curve of a guess.
 const chance = 0.5
 
-// DifferencesFigure shows Differences.
-func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
-	return picture(x, "compared-differences", report.Forest{ByColumn: true}, c.Differences)
+// ProcessorDifferencesFigure shows how far each method is from density uncertainty after 10 epochs.
+func ProcessorDifferencesFigure(x *tables.Index) (report.Figure, error) {
+	return picture(x, "compared-differences", report.Forest{ByColumn: true}, processorDifferences)
 }
 
-// DetectionFigure shows Detection.
-func (c Comparison) DetectionFigure(x *tables.Index) (report.Figure, error) {
-	return picture(x, "compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(chance)}, c.Detection)
+// ProcessorDetectionFigure shows ProcessorDetection.
+func ProcessorDetectionFigure(x *tables.Index) (report.Figure, error) {
+	return picture(x, "compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(chance)}, ProcessorDetection)
 }
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.
