@@ -1,11 +1,10 @@
 package cifar
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -13,14 +12,10 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// A claim is one of the paper's: that a method is better than each of several others, or as good, in some columns, over the
-// seeds of full runs.
+// A claim is one of the paper's: that a method is better than others, or as good, by paired tests over the seeds of full runs.
 type claim struct {
 	tables.Claim
-	first   experiment.Experiments   // of the method
-	others  []experiment.Experiments // of each other method
-	columns []column
-	ending  string // of the names of the first method's metrics, after those of the others
+	tests []tables.Mean // of the method, each against another one
 	// comparable says that the claim is not of a lead, but that the method is as good: its mean is behind by at most a
 	// standard deviation of the other method.
 	comparable bool
@@ -32,9 +27,14 @@ func theClaims() []claim {
 	wide := onWide.experiment
 	var all []claim
 	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, columns ...column) *claim {
-		c := claim{Claim: tables.Claim{Group: group, Where: where, In: in, Claim: text}, first: first, columns: columns}
-		for _, m := range others {
-			c.others = append(c.others, list(preset, d, paperSeeds, m))
+		c := claim{Claim: tables.Claim{Group: group, Where: where, In: in, Claim: text}}
+		for _, column := range columns {
+			mean := column.Over(first)
+			mean.By, mean.Optional = func(e experiment.Experiment) int { return int(e.Seed) }, true
+			for _, m := range others {
+				mean.Against = list(preset, d, paperSeeds, m)
+				c.tests = append(c.tests, mean)
+			}
 		}
 		all = append(all, c)
 		return &all[len(all)-1]
@@ -62,12 +62,12 @@ func theClaims() []claim {
 	}
 	var detection []column
 	for _, name := range []string{"auroc", "auprc"} {
-		mean := tables.Mean{Metric: detectionMetric(SVHN, name), Higher: true}
-		detection = append(detection, column{heading: strings.ToUpper(name) + " on SVHN", Mean: mean})
+		metric := detectionMetric(SVHN, name)
+		detection = append(detection, column{Mean: tables.Mean{Metric: metric + ByEnergy, AgainstMetric: metric, Higher: true}})
 	}
 	for _, d := range []Images{ten, hundred} {
 		add("Detection", "table of SVHN", "trained on "+titleOf(d.Name), "The energy of density uncertainty detects SVHN better than the other methods' probabilities",
-			density(Paper, withHeldOut(d)), Paper, d, four, detection...).ending = ByEnergy
+			density(Paper, withHeldOut(d)), Paper, d, four, detection...)
 	}
 	return all
 }
@@ -85,73 +85,42 @@ func Claims(x *tables.Index) ([]tables.Claim, error) {
 	return all, nil
 }
 
-// check compares the first method with each other one, on the seeds on which neither diverged. The claim holds if every
-// difference is significant for it, and does not hold if one is significant against it. If only one of two methods diverged, with
-// some seed, that decides against it.
+// check tests the method against each other one. The claim holds if every difference is significant for it, and does not hold
+// if one is significant against it. If only one of two methods diverged, with some seed, that decides against it.
 func (c claim) check(x *tables.Index) (tables.Claim, error) {
 	c.Verdict = tables.NotRun
 	var family tables.Family[string]
-	alone := map[string]int{} // how often each verdict was given because only one of two methods diverged
-	behind := false           // by more than a standard deviation
-	for _, column := range c.columns {
-		ours, complete := bySeed(x, c.first, column, c.ending)
-		for _, other := range c.others {
-			theirs, measured := bySeed(x, other, column, "")
-			if !complete || !measured {
-				return c.Claim, nil
-			}
-			if verdict := x.DivergedAlone(c.first, other); verdict != "" {
-				alone[verdict]++
-				continue
-			}
-			a, b := map[int]float64{}, map[int]float64{}
-			var own, spread []float64
-			for seed := range len(other) {
-				value, has := theirs[seed]
-				if mine, both := ours[seed]; has && both {
-					a[seed], b[seed], own, spread = mine, value, append(own, mine), append(spread, value)
-				}
-			}
-			family.Add(column.heading+" against "+other[0].Method.Name, a, b, 0)
-			mean, std := stat.MeanStdDev(spread, nil)
-			behind = behind || stat.Mean(own, nil)-mean > std
+	behind, alone := false, 0
+	for _, m := range c.tests {
+		theirs := m.Over(m.Against)
+		theirs.Metric = cmp.Or(m.AgainstMetric, m.Metric)
+		ours, err := x.Summarize(m)
+		other, err2 := x.Summarize(theirs)
+		if err := errors.Join(err, err2, family.AddMean("", x, m)); err != nil {
+			return c.Claim, err
+		}
+		if ours.N+ours.Diverged < ours.Wanted || other.N+other.Diverged < other.Wanted {
+			return c.Claim, nil
+		}
+		verdict, difference := x.DivergedAlone(m.Of, m.Against), ours.Mean-other.Mean
+		if m.Higher {
+			difference = -difference
+		}
+		if behind = behind || verdict == report.Worse || verdict == "" && difference > other.Std; verdict != "" {
+			alone++
 		}
 	}
 	tests := family.Tests()
 	n := tables.Verdicts(tests)
 	c.Verdict = tables.Holds
 	switch {
-	case alone[report.Worse] > 0, c.comparable && behind, !c.comparable && n[report.Worse] > 0:
+	case c.comparable && behind, !c.comparable && n[report.Worse] > 0:
 		c.Verdict = tables.DoesNotHold
-	case len(tests) == 0 && alone[report.Better] == 0, !c.comparable && n[report.NotSignificant] > 0:
+	case len(tests) < len(c.tests), !c.comparable && n[report.NotSignificant] > 0:
 		c.Verdict = report.NotSignificant
 	}
-	evidence := []string{tables.Tally(tests)}
-	for _, all := range append([]experiment.Experiments{c.first}, c.others...) {
-		if diverged, _ := x.Diverged(all); diverged > 0 {
-			evidence = append(evidence, fmt.Sprintf("%s diverged on %d of %d seeds.", all[0].Method.Name, diverged, len(all)))
-		}
+	if c.Evidence = tables.Tally(tests); alone > 0 {
+		c.Evidence += fmt.Sprintf(" In %d of them one of the two methods diverged.", alone)
 	}
-	c.Evidence = strings.Join(evidence, " ")
 	return c.Claim, nil
-}
-
-// bySeed is a column of full runs that did not diverge, by seed, with the sign by which lower is better. It is not complete
-// if a run is not there or lacks the metric.
-func bySeed(x *tables.Index, all experiment.Experiments, of column, ending string) (values map[int]float64, complete bool) {
-	values = map[int]float64{}
-	for _, e := range all {
-		r, done := x.Find(e)
-		value, measured := r.Metrics[of.Metric+ending]
-		switch {
-		case done && r.Diverged:
-		case !measured:
-			return nil, false
-		case of.Higher:
-			values[int(e.Seed)] = -value
-		default:
-			values[int(e.Seed)] = value
-		}
-	}
-	return values, true
 }
