@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -26,8 +25,8 @@ import (
 //go:embed networks
 var networkFiles embed.FS
 
-// The folder of networks, and the ending of their files.
-const networksFolder, networkExtension = "networks", ".safetensors"
+// networkFile is the file of a network.
+func networkFile(name string) string { return "networks/" + name + ".safetensors" }
 
 // The keys that the metadata of a network's file get where it becomes part of the program.
 const (
@@ -56,57 +55,40 @@ type Classifier struct {
 }
 
 // Trained is one of the trained networks that are part of the program, by its name, such as "density": a classifier of
-// CIFAR-10 with ResNet-14, trained by the preset Processor. An error says which networks there are (fs.ErrNotExist), or
-// what is wrong with the file.
+// CIFAR-10 with ResNet-14, trained by the preset Processor. An error says which networks there are (fs.ErrNotExist).
 func Trained(backend compute.Backend, name string) (*Classifier, error) {
-	return trainedIn(networkFiles, backend, name)
-}
-
-// trainedIn is Trained with the folder of networks of a file system.
-func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
-	c, err := readNetwork(files, backend, name)
-	if err != nil {
+	fail := func(err error) (*Classifier, error) {
 		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
 	}
-	return c, nil
-}
-
-func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
-	i := slices.IndexFunc(exported, func(m experiment.Method) bool { return m.Key == name })
-	if i < 0 {
-		var names []string
-		for _, m := range exported {
-			names = append(names, m.Key)
-		}
-		return nil, fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist)
+	var names []string
+	for _, m := range exported {
+		names = append(names, m.Key)
 	}
-	content, err := fs.ReadFile(files, path.Join(networksFolder, name+networkExtension))
-	if err != nil {
-		return nil, err
+	i := slices.Index(names, name)
+	if i < 0 {
+		return fail(fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist))
 	}
 	e := exportedExperiment(exported[i])
+	content, err := networkFiles.ReadFile(networkFile(name))
+	if err != nil {
+		return fail(err)
+	}
 	named, metadata, err := checkpoint.ParseTensors(content)
 	if err != nil {
-		return nil, err
-	}
-	if id := metadata[experiment.ExperimentKey]; id != e.ID() {
-		return nil, fmt.Errorf("the file has the experiment %q, want %q", id, e.ID())
+		return fail(err)
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
 	m, err := nets.New(backend, network, e.Task.Likelihood, nets.SeedOf(e.Seed, e.Split, 0))
 	if err == nil {
 		err = checkpoint.SetTensors(m.Store, named)
 	}
-	if err != nil {
-		return nil, err
-	}
 	c := &Classifier{model: m, energies: e.Recipe.LogLikelihoodScale > 0}
 	var found map[string]float64
-	if err := errors.Join(json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {
-		return nil, fmt.Errorf("reading the metadata of its file: %w", err)
+	if err := errors.Join(err, json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {
+		return fail(err)
 	}
 	d := e.Task.Data.(Images)
 	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f%%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, grouped(d.trainN()),

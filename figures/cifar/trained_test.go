@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
@@ -38,7 +37,7 @@ func export(t *testing.T, from string) {
 			results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
 		var content bytes.Buffer
 		must.Do(t, checkpoint.EncodeTensors(&content, named, metadata))
-		must.Do(t, os.WriteFile(filepath.Join(networksFolder, m.Key+networkExtension), content.Bytes(), 0o644))
+		must.Do(t, os.WriteFile(networkFile(m.Key), content.Bytes(), 0o644))
 	}
 }
 
@@ -57,11 +56,12 @@ func TestTrainedNetworks(t *testing.T) {
 		if !strings.HasPrefix(c.Origin, name+": 10 epochs of 45,000 images of CIFAR-10, seed 0; on 10,000 test images accuracy 8") {
 			t.Errorf("the origin is %s", c.Origin)
 		}
-		r, has := x.Find(exportedExperiment(m))
-		file := must.Get(networkFiles.ReadFile("networks/" + name + networkExtension))(t)
+		e := exportedExperiment(m)
+		r, has := x.Find(e)
+		file := must.Get(networkFiles.ReadFile(networkFile(name)))(t)
 		_, metadata := must.Get2(checkpoint.ParseTensors(file))(t)
-		if nll := fmt.Sprintf(`"nll":%v`, r.Metrics[results.MetricNLL]); !has || !strings.Contains(metadata[metricsKey], nll) || metadata[experiment.VersionKey] != r.Version {
-			t.Errorf("%s is of version %s, and of another result than %+v", name, metadata[experiment.VersionKey], r)
+		if nll := fmt.Sprintf(`"nll":%v`, r.Metrics[results.MetricNLL]); !has || !strings.Contains(metadata[metricsKey], nll) || metadata[experiment.VersionKey] != r.Version || metadata[experiment.ExperimentKey] != e.ID() {
+			t.Errorf("%s has %v, and is of another result than %+v", name, metadata, r)
 		}
 		size += len(file)
 	}
@@ -83,21 +83,4 @@ func TestTrainedNetworks(t *testing.T) {
 		t.Errorf("%d of 100 are right, and progress ended at %v", right, done)
 	}
 	fails(t, "a network that there is not", errorOf(Trained(backend, "sngp")), `there are ["deterministic" "rank1" "density" "density-constant"]`)
-}
-
-// What of a file is not as it should be is named.
-func TestDamagedNetworks(t *testing.T) {
-	backend := backendtest.Open(t)
-	content := must.Get(networkFiles.ReadFile("networks/deterministic" + networkExtension))(t)
-	for want, spoil := range map[string]func(metadata map[string]string){
-		`the file has the experiment "another", want`: func(metadata map[string]string) { metadata["experiment"] = "another" },
-		"reading the metadata":                        func(metadata map[string]string) { delete(metadata, standardKey) },
-	} {
-		named, metadata := must.Get2(checkpoint.ParseTensors(content))(t)
-		spoil(metadata)
-		var spoilt bytes.Buffer
-		must.Do(t, checkpoint.EncodeTensors(&spoilt, named, metadata))
-		files := fstest.MapFS{networksFolder + "/deterministic" + networkExtension: {Data: spoilt.Bytes()}}
-		fails(t, want, errorOf(trainedIn(files, backend, "deterministic")), want)
-	}
 }
