@@ -1,6 +1,6 @@
-// Package datasets holds the data of the experiments, and reads tables of your own. Everything is raw, in the units of the
-// source; [FitScaler] and [FitChannelStats] standardise it by training examples alone.
+// Package datasets holds the data of the experiments, and reads tables of your own. All values are in the units of the
+// source; [FitScaler] and [FitChannelStats] standardise them by training examples alone.
 //
-// The eight small UCI sets and samples of the images are part of the program. [Year] and whole image sets are read from the
-// folder DENSITYUNCERTAINTY_DATA, the cache, or their official addresses.
+// The eight small UCI sets and samples of the images are part of the program. Package fetch finds [Year] and whole sets of
+// images.
 package datasets

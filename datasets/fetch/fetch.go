@@ -1,5 +1,5 @@
-// Package fetch gets data files from a local folder, the cache, or their official addresses, and checks each against its
-// SHA-256. A download that was stopped is resumed. If several processes ask for a file, one downloads it.
+// Package fetch gets data files from a local folder ([EnvData]), the cache, or their official addresses, and checks
+// each against its SHA-256. A download that was stopped is resumed. If several processes ask for a file, one downloads it.
 package fetch
 
 import (

@@ -1,6 +1,5 @@
 // Package checkpoint saves trained models, and the state of a training, which resumes after a kill as if it had not been
-// stopped. A checkpoint is a safetensors file, which has its name only when all of it is on disk: all variables by their
-// paths, with progress, noise state and a checksum as metadata. [ReadTensors] and other programs read it.
+// stopped. A checkpoint is one safetensors file, written whole or not at all. [ReadTensors] and other programs read it.
 package checkpoint
 
 import (

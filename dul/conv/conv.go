@@ -1,8 +1,7 @@
-// Package conv has convolution, operations by channel and batch normalisation, for images [channels, batch, height, width].
-//
-// So a convolution is a product of the kernel, [filters, channels*size*size], and the patches, [channels*size*size,
-// batch*height*width]. Compilers are faster with channels last: for them each function turns images there and back, and
-// the turns between two functions cancel. What is done entry by entry goes through Entrywise, which turns too.
+// Package conv has convolutions, operations by channel and batch normalisation, for images [channels, batch, height, width].
+// A convolution is the product of the kernel, [filters, channels*size*size], and the patches, [channels*size*size,
+// batch*height*width]. XLA is faster with channels last, so there each function transposes its images and its result; between
+// two functions this cancels. Pass entrywise operations of your own to [Entrywise], which transposes too.
 package conv
 
 import (

@@ -1,9 +1,9 @@
-// Package energy holds the models of a layer's inputs h whose energy gives the variance of the noise (section 2.1),
+// Package energy holds models of a layer's inputs h. Their energy gives the variance of the noise (section 2.1); that of a
+// zero-mean Gaussian, [LDL], is
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// for a zero-mean Gaussian, LDL; Rank1Mixture's energy is no quadratic form. Unlike in the paper, variances are at least
-// about 1e-4, since that of a feature which is always zero would go to zero.
+// Unlike in the paper, variances are at least about 1e-4: that of a feature which is always zero would go to zero.
 package energy
 
 import (

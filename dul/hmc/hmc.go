@@ -1,5 +1,5 @@
-// Package hmc draws from a distribution by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): a reference for
-// approximate posteriors, expensive and exact up to an error that can be measured.
+// Package hmc draws from a distribution by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): an expensive
+// reference for approximate posteriors, exact up to an error that can be measured.
 //
 //	p, err := hmc.NewPosterior(m, data) // of the parameters of a network
 //	start, err := p.Start(m)

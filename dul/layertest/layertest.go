@@ -1,10 +1,10 @@
-// Package layertest checks a family of stochastic layers of your own, in one line of a test:
+// Package layertest checks layers of your own, in one line of a test:
 //
 //	func TestMine(t *testing.T) { layertest.Dense(t, mine.Layers{}) }
 //
-// Subtests check shapes, single against double precision, gradients by finite differences, that the KL divergence is not
-// negative, that examples of a batch do not depend on each other, noise and its seeds, replicas, and stated moments. The
-// layer must make its parameters by package params and draw its noise by stochastic.Draw.
+// Subtests check shapes, float32 against float64, gradients, that the KL divergence is not negative, that examples of a batch
+// do not depend on each other, noise and its seeds, replicas, and moments that you state. The layer must make its
+// parameters by package params and draw its noise by stochastic.Draw.
 package layertest
 
 import (

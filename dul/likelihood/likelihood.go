@@ -1,5 +1,4 @@
-// Package likelihood holds the distributions p(y | outputs) of a target given a network's outputs. Training minimises the
-// negative logarithm.
+// Package likelihood holds the distributions p(y | outputs) of a target given a network's outputs.
 package likelihood
 
 import (

@@ -1,5 +1,5 @@
 // Package metrics computes the numbers by which predictions are judged. Values of N examples and C classes are row-major,
-// [N*C]; draws are [draw][example]. As in gonum, a programming mistake panics, and NaN gives NaN, as does what is not defined.
+// [N*C]; draws are [draw][example]. As in gonum, a programming mistake panics; what is not defined, or has a NaN, is NaN.
 package metrics
 
 import (

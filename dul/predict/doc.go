@@ -2,6 +2,6 @@
 //
 //	p(y | x) = 1/M sum_m p(y | network_m(x)),
 //
-// each of M draws with fresh noise in all layers. Predictive gives densities, quantiles and coverage. Marginals is the closed
-// form for networks whose last layer is a Gaussian process.
+// each of M draws with fresh noise in all layers. Marginals is the closed form for networks whose last layer is a Gaussian
+// process.
 package predict

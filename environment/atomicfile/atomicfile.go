@@ -1,5 +1,5 @@
-// Package atomicfile writes files as a whole or not at all: under a temporary name in the same folder, flushed to disk, and
-// then renamed. A killed call leaves a temporary, which RemoveLeftovers clears.
+// Package atomicfile writes files whole or not at all: under a temporary name in the same folder, flushed to disk, then
+// renamed. If a call is killed, RemoveLeftovers clears its temporary file.
 package atomicfile
 
 import (

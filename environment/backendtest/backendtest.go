@@ -1,5 +1,4 @@
-// Package backendtest opens the compute backend that tests run on, one for a
-// whole test program.
+// Package backendtest opens the compute backend that tests run on, one for a whole test program.
 package backendtest
 
 import (

@@ -1,5 +1,5 @@
-// Package cifar has the image study of the paper's section 4 as values: how well classifiers of CIFAR-10 and CIFAR-100 are
-// calibrated, and how well they tell other images from those that they know.
+// Package cifar has the paper's study of images (section 4): how well classifiers of CIFAR-10 and CIFAR-100 are calibrated,
+// and how well they tell other images from those that they know.
 //
 //	list, err := experiment.Cross(cifar.Paper, []experiment.Source{cifar.Images{Name: cifar.CIFAR10}}, methods.Density)
 package cifar

@@ -1,6 +1,6 @@
-// Package claims has each sentence of the abstract, captions and results of the paper that can be checked, with what our
-// results say of it. Each study has rules of its own: on the toys and on images one sentence needs every test to be
-// significant, on UCI wins and losses over data sets are counted.
+// Package claims has each sentence of the paper's abstract, captions and results that can be checked, with what our results
+// say of it. On the toys and on images one sentence needs every test to be significant; on UCI wins and losses over data
+// sets are counted.
 package claims
 
 import (

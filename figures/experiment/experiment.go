@@ -1,5 +1,5 @@
-// Package experiment carries out experiments. An Experiment is a task, a method, a recipe, a split and a seed: plain values
-// that say everything the numbers depend on. An Engine checks, trains, predicts, keeps the predictions and measures them:
+// Package experiment carries out experiments. An Experiment is a task, a method, a recipe, a split and a seed: plain values,
+// on which alone the numbers depend. An Engine checks, trains, predicts, keeps the predictions and measures them:
 //
 //	task := experiment.Task{
 //		Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests}, Network: nets.Func{Build: transformer},

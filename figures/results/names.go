@@ -1,5 +1,4 @@
-// Package results has what the packages of experiments and tables share: the names of metrics, and the folder of the committed
-// results.
+// Package results has the names of metrics, and the folder of the committed results.
 package results
 
 import "fmt"

@@ -1,6 +1,5 @@
 // Package toy has the problems that can be drawn: the cubic of the paper's Figure 1, and two moons, which the paper does not
-// have. The paper states neither the number of examples nor the noise nor the training; the presets have settings under which
-// its figure comes out.
+// have. The paper does not state the number of examples, the noise or the training; with the presets its figure comes out.
 //
 //	list, err := experiment.Cross(toy.Paper, []experiment.Source{toy.Cubic{Seeds: 3}}, methods.Density, methods.MFVI)
 package toy

@@ -1,5 +1,5 @@
-// Package uci has the UCI regressions of the paper's appendix: data sets with their splits, presets, which say how methods
-// are trained on them, and the tables, figures and claims about the results.
+// Package uci has the UCI regressions of the paper's appendix: the data sets with their splits, the presets, and the tables,
+// figures and claims about the results.
 //
 //	list, err := experiment.Cross(uci.Paper, uci.On("yacht", "boston"), methods.Density, methods.Rank1)
 package uci

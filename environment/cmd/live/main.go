@@ -1,7 +1,7 @@
 //go:build !js
 
-// Live computes what the page live.html does: a request in JSON on standard input (live.Request), its replies on
-// standard output, one a line. Compiled with GOOS=js GOARCH=wasm it is the program of the page.
+// Live answers a request of the page live.html: JSON on standard input (live.Request), replies on standard output, one a
+// line. Compiled with GOOS=js GOARCH=wasm it is the program of the page.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //	go run ./environment/cmd/xlaplugin cuda13   from Turing on (compute capability 7.5)
 //	go run ./environment/cmd/xlaplugin cuda12   for all, such as a Titan X, P100 or V100
 //
-// A second argument names the folder; without it, programs find the plugin in .local/lib/go-xla in the home folder.
+// A second argument names a folder other than ~/.local/lib/go-xla, where programs look for the plugin.
 package main
 
 import (

@@ -4,8 +4,6 @@
 //	reproduce run figure1                  run what a set still lacks
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
-//
-// Commands that are started on one store at the same time share the work.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command serve answers over HTTP by a network that experiment.Engine kept in its folder Networks, in the units of its data.
-// Copy it and write your own network into it.
+// Copy it and put in your own network.
 //
 //	serve networks/0123456789abcdef.safetensors
 //	curl --data '[0.1, 2.5]' localhost:8080
