@@ -20,12 +20,12 @@ import (
 var compared = Chosen(Processor)
 
 // comparedTable is one of the tables of the comparison without rows, by the last part of its name.
-func comparedTable(part string, absent []string) report.Table {
+func comparedTable(part string) report.Table {
 	t := prose.Table("compared"+part, struct {
-		TestImages, TrainingImages, Absent               string
+		TestImages, TrainingImages                       string
 		Epochs, Samples, HeldOut, JudgedBins, Replicates int
 	}{
-		grouped(onProcessor.sizes.testN()), grouped(onProcessor.sizes.trainN()), strings.Join(absent, ", "),
+		grouped(onProcessor.sizes.testN()), grouped(onProcessor.sizes.trainN()),
 		onProcessor.epochs, onProcessor.samples, heldOut, judgedBins, replicates,
 	})
 	t.Name = "cifar-processor" + part
@@ -123,7 +123,7 @@ func ProcessorTable(x *tables.Index) (report.Table, error) {
 		return number("%.2g", stat.Mean(values, nil))
 	})}
 	columns = append(columns, words("Chosen option", func(r row) string { return r.option }))
-	return fill(x, comparedTable("", nil), columns, rows)
+	return fill(x, comparedTable(""), columns, rows)
 }
 
 // shown are rows once for each set of images out of distribution that their runs were shown, in groups of their own.
@@ -169,7 +169,7 @@ func detection(x *tables.Index, part, metric string) (report.Table, error) {
 			columns = append(columns, c)
 		}
 	}
-	return fill(x, comparedTable(part, nil), columns, rows)
+	return fill(x, comparedTable(part), columns, rows)
 }
 
 // ProcessorLayers shows how well the energy of each layer tells other images, for the methods that have energies.
@@ -202,7 +202,7 @@ func ProcessorLayers(x *tables.Index) (report.Table, error) {
 			}
 		}
 	}
-	t := comparedTable("-layers", nil)
+	t := comparedTable("-layers")
 	t.Columns = []string{"Input of the layer"}
 	return fill(x, t, columns, lines)
 }

@@ -185,9 +185,9 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	return probabilities, temperature, nil
 }
 
-// contendersOf judges the predictions of the rows' runs, as they are or crossScaled. absent names runs whose predictions are
-// not kept. Rows without any are left out, but for those all of whose runs diverged.
-func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, absent []string, err error) {
+// contendersOf judges the predictions of the rows' runs, as they are or crossScaled. Rows without any temperature are left
+// out, but for those all of whose runs diverged.
+func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, err error) {
 	type key struct {
 		id     string
 		scaled bool
@@ -197,12 +197,8 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, ab
 		c := contender{row: r, runs: map[uint64]*judgedRun{}}
 		for _, found := range r.found {
 			run, err := tables.Once(x, key{found.ID, scaled}, func() (*judgedRun, error) { return judge(found, scaled) })
-			if errors.Is(err, experiment.ErrNoPredictions) {
-				absent = append(absent, fmt.Sprintf("%s, seed %d", r.name, found.Seed))
-				continue
-			}
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if run == nil {
 				continue
@@ -211,7 +207,7 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, ab
 				labels = run.labels
 			}
 			if !slices.Equal(run.labels, labels) {
-				return nil, nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *found.Experiment)
+				return nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *found.Experiment)
 			}
 			c.runs[found.Seed] = run
 		}
@@ -219,7 +215,7 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, ab
 			all = append(all, c)
 		}
 	}
-	return all, absent, nil
+	return all, nil
 }
 
 // A judgedTest is the test of a judged cell, in the units and with the sign by which lower is better.
@@ -331,7 +327,6 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, pl
 	}
 	var judged []contender
 	var tests []judgedTest
-	var absent []string
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(r row) bool { return r.group != rows[0].group })
 		if n < 0 {
@@ -339,17 +334,17 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, pl
 		}
 		var made []contender
 		var added []judgedTest
-		all, without, err := contendersOf(x, rows[:n], scaled)
+		all, err := contendersOf(x, rows[:n], scaled)
 		if err == nil {
 			made, added, err = against(all, places...)
 		}
 		if err != nil {
 			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
 		}
-		rows, judged, tests, absent = rows[n:], append(judged, made...), append(tests, added...), append(absent, without...)
+		rows, judged, tests = rows[n:], append(judged, made...), append(tests, added...)
 	}
 	decide(tests)
-	t := comparedTable(part, absent)
+	t := comparedTable(part)
 	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
 	for _, c := range judged {
 		t.Rows = append(t.Rows, report.Row{Group: c.group, Name: c.name, Cells: of(c)})
@@ -402,21 +397,16 @@ func withEnsembles(x *tables.Index) (*tables.Index, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cifar: %w", err)
 		}
-		if r != nil {
-			x = x.With(*r, members...)
-		}
+		x = x.With(*r, members...)
 	}
 	return x, nil
 }
 
-// ensembleResult is the result of an ensemble of single networks; nil where their predictions are not kept.
+// ensembleResult is the result of an ensemble of single networks.
 func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {
 	var members []*experiment.Predictions
 	for _, r := range networks {
 		p, err := r.Predictions()
-		if errors.Is(err, experiment.ErrNoPredictions) {
-			return nil, nil
-		}
 		if err != nil {
 			return nil, err
 		}
