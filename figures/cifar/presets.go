@@ -151,7 +151,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	}
 	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}}
 	task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (numbers map[string]float64, each map[string]map[string][]float64, err error) {
-		if numbers, err = inspect(network, m, members); err == nil && isPlain(m) {
+		if numbers, err = posteriorStd(members); err == nil && isPlain(m) {
 			each, err = featureGaussians(ctx, members[0], d)
 		}
 		return numbers, each, err

@@ -28,7 +28,7 @@ func TestRunOnTheSample(t *testing.T) {
 		{"ood_cifar100_auroc_dempstershafer"},
 	} {
 		r := found[i]
-		for _, name := range append(want, "accuracy", "nll", "brier", "ece10", "adaptive_ece15", "classwise_ece15", "aurc", "ood_cifar100_ap", "parameters", "training_gflop") {
+		for _, name := range append(want, "accuracy", "nll", "brier", "ece10", "adaptive_ece15", "classwise_ece15", "aurc", "ood_cifar100_ap") {
 			if _, has := r.Metrics[name]; !has {
 				t.Errorf("%s has no metric %q", r.Method, name)
 			}
@@ -45,8 +45,5 @@ func TestRunOnTheSample(t *testing.T) {
 		if again := must.Get(experiment.Measure(all[i], must.Get(r.Predictions())(t)))(t); again["nll"] != r.Metrics["nll"] || len(again) != len(r.Metrics) {
 			t.Errorf("%s: the kept predictions have %d metrics and the NLL %v, and the result %d and %v", r.Method, len(again), again["nll"], len(r.Metrics), r.Metrics["nll"])
 		}
-	}
-	if got := found[0].Metrics["parameters"]; got != 175178 {
-		t.Errorf("a plain ResNet-14 has %v parameters, want 175178", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -260,18 +259,12 @@ func logits(probabilities []float64) []float64 {
 // float64, and a smaller one counts as this.
 const smallest = 0x1p-150
 
-// inspect measures the networks themselves: the number of "parameters" of all members, the 10^9 operations of a training
-// step for one image ("training_gflop"), and the geometric mean of the standard deviations of the posterior
-// ("posterior_std"), of methods that train one.
-func inspect(network nets.ResNet, m experiment.Method, models []*nets.Model) (map[string]float64, error) {
-	count, sum, n, operations := 0, 0.0, 0, 0.0
+// posteriorStd is the geometric mean of the standard deviations of the posterior, of methods that train one.
+func posteriorStd(models []*nets.Model) (map[string]float64, error) {
+	sum, n := 0.0, 0
 	for _, member := range models {
 		for v := range member.Store.IterVariables() {
-			role := params.RoleOf(v, member.Store)
-			if v.Trainable && role != "" {
-				count += v.Shape().Size()
-			}
-			if role != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
+			if params.RoleOf(v, member.Store) != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
 				continue
 			}
 			logVariances, _, err := params.Values(member.Store, v.Path())
@@ -280,17 +273,11 @@ func inspect(network nets.ResNet, m experiment.Method, models []*nets.Model) (ma
 			}
 			sum, n = sum+floats.Sum(logVariances), n+len(logVariances)
 		}
-		complete := network
-		if layers, has := m.Layers.(nets.ConvLayers); has {
-			complete.Layers = layers
-		}
-		operations += complete.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, member.Likelihood.Outputs()).Training
 	}
-	found := map[string]float64{results.MetricParameters: float64(count), results.MetricTrainingGFLOP: operations / 1e9}
-	if n > 0 {
-		found[results.MetricPosteriorStd] = math.Exp(sum / float64(n) / 2)
+	if n == 0 {
+		return nil, nil
 	}
-	return found, nil
+	return map[string]float64{results.MetricPosteriorStd: math.Exp(sum / float64(n) / 2)}, nil
 }
 
 // featureGaussians fits Gaussians to the features of the training images, without augmentation, and gives each example of

@@ -4,8 +4,7 @@ package results
 import "fmt"
 
 // The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
-// "ood_svhn_auroc_energy", are made by the package of the image study. What an ensemble cost is that of all
-// its members together.
+// "ood_svhn_auroc_energy", are made by the package of the image study.
 const (
 	MetricNLL  = "nll"  // negative log likelihood in nats; of a regression in the target's own units
 	MetricRMSE = "rmse" // root mean squared error in the target's own units
@@ -39,10 +38,6 @@ const (
 	MetricAcceptance    = "acceptance"
 	MetricDivergences   = "divergences"
 	MetricStepSize      = "step_size"
-
-	MetricParameters      = "parameters"        // trainable parameters, energy models included
-	MetricTrainingGFLOP   = "training_gflop"    // 10^9 floating-point operations of a training step for one image
-	MetricSecondsPerEpoch = "seconds_per_epoch" // of training, without compilation
 )
 
 // Counted is a number with the word for one, or for many.
