@@ -106,9 +106,7 @@ type LayerEnergy struct {
 	// Layer is the layer's scope below the network's, or "layer" and its number in
 	// a network that does not tell (see nets.Energies).
 	Layer string
-	// Mean is the mean over the samples, [N]; One is that of the first sample, [N].
-	// The noise of the layers before makes them differ.
-	Mean, One []float64
+	Mean  []float64 // over the samples, [N]
 }
 
 // A Predictor predicts by a model again and again. It compiles a graph for each shape of a batch of inputs when it first sees
@@ -677,7 +675,7 @@ func (p *Prediction) addEnergies(layers []nets.LayerEnergy, samples [][]float64,
 			for _, energies := range samples {
 				mean += energies[at] / float64(len(samples))
 			}
-			to.Mean, to.One = append(to.Mean, mean), append(to.One, samples[0][at])
+			to.Mean = append(to.Mean, mean)
 		}
 	}
 }

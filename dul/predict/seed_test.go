@@ -109,23 +109,6 @@ func TestSeedLeavesTheStream(t *testing.T) {
 	}
 }
 
-// The energies that an execution finds are those of its sample: One of the first, Mean of all.
-func TestEnergiesBySample(t *testing.T) {
-	m := classifier(t, dul.Density{InitStd: 0.3})
-	of := func(samples int) []predict.LayerEnergy {
-		return sample(t, m, photos(2), predict.Options{Samples: samples, Energies: true, Seed: new(uint64(1))}).Energies
-	}
-	one, two := of(1), of(2)
-	for l := range one {
-		if !floats.EqualApprox(two[l].One, one[l].One, 1e-10) || !floats.EqualApprox(one[l].Mean, one[l].One, 1e-10) {
-			t.Errorf("%s: the first of two samples has %v, a single one %v with mean %v", one[l].Layer, two[l].One, one[l].One, one[l].Mean)
-		}
-	}
-	if last := two[len(two)-1]; floats.EqualApprox(last.Mean, last.One, 1e-10) {
-		t.Errorf("the second sample has the energies of the first: %v", last)
-	}
-}
-
 // Replicas draw as each does alone, also where they have fewer inputs. Seed 0 is a seed.
 func TestSeedOfReplicas(t *testing.T) {
 	x := []nets.Floats{nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)}

@@ -160,9 +160,6 @@ func detection(x *tables.Index, part, metric string) (report.Table, error) {
 	rows = shown(rows)
 	columns := []column{runs}
 	for _, by := range scores {
-		if by.ending == ByEnergyOnce {
-			continue // the same as that of many samples, to three digits
-		}
 		c := column{heading: by.words, Mean: detected, metric: func(r row) string { return detectionMetric(r.other, metric) + by.ending }}
 		c.Best = metric
 		if slices.ContainsFunc(rows, func(r row) bool { return r.has(c.metric(r)) }) {

@@ -94,7 +94,7 @@ func TestScores(t *testing.T) {
 		for i := range n {
 			p := 0.6 + 0.01*float64(i)
 			s.Probabilities, s.MutualInformation = append(s.Probabilities, p, 1-p), append(s.MutualInformation, 0)
-			layer.Mean, layer.One = append(layer.Mean, energy+0.1*math.Sin(float64(i))), append(layer.One, energy)
+			layer.Mean = append(layer.Mean, energy+0.1*math.Sin(float64(i)))
 			if labels {
 				s.Labels = append(s.Labels, i%2)
 			}

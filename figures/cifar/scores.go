@@ -28,7 +28,6 @@ const (
 	ByGaussian          = "_gaussian"          // squared distance of the features from a Gaussian fitted afterwards
 	ByClassGaussian     = "_classgaussian"     // the same from the nearest class's
 	ByEnergy            = "_energy"            // squared distance from the mean held-out energy, as the paper's method
-	ByEnergyOnce        = "_energyonce"        // ByEnergy with the energy of one draw
 )
 
 // byLayer is ByEnergy for the input of a layer.
@@ -38,13 +37,12 @@ func byLayer(layer string) string { return ByEnergy + "@" + layer }
 const scaledEnding = "_scaled"
 
 // The names of Prediction.Extra: the distances that featureGaussians measures, and what older results have in the place of
-// probabilities, outputs and energies of one draw, or beside probabilities that were rounded.
+// probabilities and outputs, or beside probabilities that were rounded.
 const (
 	distanceOne, distanceClass = "distance_one", "distance_class"
 	logMaxProbability          = "log_max_probability"
 	entropy                    = "entropy"
 	dempsterShafer             = "dempster_shafer"
-	energyOfOneDraw            = "energy_of_one_draw"
 )
 
 // A score gives each image of a set a number that is larger for images that are less like the training images. It is nil
@@ -78,12 +76,6 @@ var scores = []score{
 	{ByGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceOne] }},
 	{ByClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceClass] }},
 	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 { return lastEnergy(s.Prediction).Mean }),
-	energyScore(ByEnergyOnce, "energy of one sample", func(s *experiment.Prediction) []float64 {
-		if one := lastEnergy(s.Prediction).One; one != nil {
-			return one
-		}
-		return s.Extra[energyOfOneDraw]
-	}),
 }
 
 // lastEnergy is the energies of the last convolution's input, the paper's score for images out of distribution. It is empty

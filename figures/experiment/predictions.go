@@ -187,7 +187,7 @@ func (p *Prediction) notFinite() string {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) }
 	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation, p.LogLikelihood})
 	for _, layer := range p.Energies {
-		all = append(all, layer.Mean, layer.One)
+		all = append(all, layer.Mean)
 	}
 	for m, variances := range p.Variances() {
 		precisions := make([]float64, len(variances))
@@ -245,12 +245,12 @@ type column struct {
 	rows *[][]float64
 }
 
-// columns are the lists of numbers of a prediction, but for labels. Energies are copied to or from the given lists.
-func (p *Prediction) columns(energies, once *[][]float64) []column {
+// columns are the lists of numbers of a prediction, but for labels. Energies are copied to or from the given list.
+func (p *Prediction) columns(energies *[][]float64) []column {
 	return []column{
 		{"targets", &p.Targets, nil}, {"log_likelihood", &p.LogLikelihood, nil}, {"probabilities", &p.Probabilities, nil},
 		{"mutual_information", &p.MutualInformation, nil}, {"outputs", nil, &p.Outputs}, {"parameters", nil, &p.Parameters}, {"mean", nil, &p.Mean}, {"std", nil, &p.Std},
-		{"noise_std", nil, &p.NoiseStd}, {"energies", nil, energies}, {"energies_of_one_draw", nil, once},
+		{"noise_std", nil, &p.NoiseStd}, {"energies", nil, energies},
 	}
 }
 
@@ -267,15 +267,12 @@ func (p *Predictions) encode() ([]byte, error) {
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		h := setHead{Name: s.Set, Width: s.Width, LastConvolution: s.LastConvolution}
-		var energies, once [][]float64
+		var energies [][]float64
 		for _, layer := range s.Energies {
 			h.Layers, energies = append(h.Layers, layer.Layer), append(energies, layer.Mean)
-			if layer.One != nil {
-				once = append(once, layer.One)
-			}
 		}
 		head.Sets = append(head.Sets, h)
-		for _, c := range s.columns(&energies, &once) {
+		for _, c := range s.columns(&energies) {
 			t := c.tensor()
 			if t == nil {
 				continue
@@ -415,8 +412,8 @@ func decodePredictions(content []byte) (*Predictions, error) {
 	for i, h := range head.Sets {
 		s := Prediction{Set: h.Name}
 		s.Width, s.LastConvolution = h.Width, h.LastConvolution
-		var energies, once [][]float64
-		for _, c := range s.columns(&energies, &once) {
+		var energies [][]float64
+		for _, c := range s.columns(&energies) {
 			if t, has := named[fmt.Sprintf("%d/%s", i, c.name)]; has {
 				if err := c.set(t); err != nil {
 					return nil, err
@@ -449,9 +446,6 @@ func decodePredictions(content []byte) (*Predictions, error) {
 		}
 		for l, name := range h.Layers {
 			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l]})
-			if once != nil {
-				s.Energies[l].One = once[l]
-			}
 		}
 		p.Sets = append(p.Sets, s)
 	}
