@@ -30,7 +30,7 @@ class Source(unittest.TestCase):
         return "\n".join(notebookcheck.source_complaints(document))
 
     def test_good(self):
-        self.assertEqual(self.complaints(notebook(HELLO, "!*with-network go get example.com/x\n// go work", "x()\n\n" * 96)), "")
+        self.assertEqual(self.complaints(notebook(HELLO, "x()\n\n" * 98)), "")
 
     def test_bad(self):
         stored = notebook(HELLO)
@@ -38,19 +38,11 @@ class Source(unittest.TestCase):
         for says, document in (
             ("the kernel is not", notebook(HELLO, kernel="python3")),
             ("cell 2: outputs are stored", stored),
-            ("cell 2: a dot import", notebook('import (\n\t. "fmt"\n)')),
-            ("cell 2: '!*go work'", notebook("!*go work init . ..\n" + HELLO)),
             ("101 visible lines", notebook("x()\n\n" * 101)),
             ("0 visible lines", notebook()),
         ):
             with self.subTest(says):
                 self.assertIn(says, self.complaints(document))
-
-    def test_absolute_path(self):
-        for text in ("/home/me/x", 'os.Open("/data1/x.csv")', "see /tmp/figures", r"C:\Users\me", "~/checkout", "!ls /root/x"):
-            self.assertIn("an absolute path", self.complaints(notebook("// " + text)), text)
-        for text in ("a/b", "../out/x.svg", "https://example.org/home/x", '"/"', '"%d/%d"', "kg/m", "x /tmpl", "and/or", 'GET "/x"', "$GONB_DIR/tmp/x"):
-            self.assertEqual(self.complaints(notebook("// " + text)), "", text)
 
 
 class Run(unittest.TestCase):
