@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 )
 
@@ -191,40 +189,12 @@ func (d Data) computeMeanErrors() (all []float64, err error) {
 	return all, err
 }
 
-// sets are the data sets that were read so far.
-var sets struct {
-	sync.Mutex
-	read map[string]*datasets.Regression
-}
-
-// read reads a data set once. Numbers that are not the published ones are an error.
+// read reads a data set. Year may be downloaded, which Ctrl-C must be able to stop.
 func read(ctx context.Context, name string) (*datasets.Regression, error) {
-	sets.Lock()
-	defer sets.Unlock()
-	if set := sets.read[name]; set != nil {
-		return set, nil
+	if name == Year {
+		return datasets.Year(ctx, nil)
 	}
-	load := datasets.UCI
-	if name == Year { // may be downloaded, which Ctrl-C must be able to stop
-		load = func(string) (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
-	}
-	set, err := load(name)
-	if err != nil {
-		return nil, err
-	}
-	if found := checksum(set); name != Year && found != checksums[name] {
-		return nil, fmt.Errorf("uci: the numbers of %s have the checksum %s, and the published ones %s", name, found, checksums[name])
-	}
-	if sets.read == nil {
-		sets.read = map[string]*datasets.Regression{}
-	}
-	sets.read[name] = set
-	return set, nil
-}
-
-// checksum is the digest of all numbers of a set.
-func checksum(set *datasets.Regression) string {
-	return experiment.Digest(experiment.Set{Name: set.Name, Dataset: train.Dataset{Inputs: nets.Rows(set.X, set.D), Targets: set.Y}})
+	return datasets.UCI(name)
 }
 
 // On are the UCI data sets with these names, on the published splits.

@@ -11,6 +11,8 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
@@ -192,6 +194,20 @@ func TestReleasedTable(t *testing.T) {
 	} {
 		if _, err := decodeReferences(c.content); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want an error with %q, got %v", c.want, err)
+		}
+	}
+}
+
+// The numbers of the data sets are the published ones, whose checksums identities have.
+func TestChecksums(t *testing.T) {
+	for name, want := range checksums {
+		if name == Year { // is not part of the program
+			continue
+		}
+		set := must.Get(datasets.UCI(name))(t)
+		all := train.Dataset{Inputs: nets.Rows(set.X, set.D), Targets: set.Y}
+		if got := experiment.Digest(experiment.Set{Name: set.Name, Dataset: all}); got != want {
+			t.Errorf("%s has the checksum %s, want %s", name, got, want)
 		}
 	}
 }
