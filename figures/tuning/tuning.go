@@ -58,11 +58,13 @@ search:
 	return text.Bytes(), missing, nil
 }
 
-// Read returns the rows of a file of Choose, without the columns.
+// Read returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments.
 func Read(file []byte, columns string) ([][]string, error) {
-	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+	lines := csv.NewReader(bytes.NewReader(file))
+	lines.Comment = '#'
+	rows, err := lines.ReadAll()
 	if err != nil || len(rows) == 0 || strings.Join(rows[0], ",") != columns {
-		return nil, errors.Join(fmt.Errorf("tuning: the first line of a file of choices is not %s", columns), err)
+		return nil, errors.Join(fmt.Errorf("tuning: the columns of a file are not %s", columns), err)
 	}
 	return rows[1:], nil
 }

@@ -70,7 +70,7 @@ func TestChoose(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	for _, file := range []string{"", "method,value\n", columns + "\ndensity,1\n"} {
-		if _, err := tuning.Read([]byte(file), columns); err == nil || !strings.Contains(err.Error(), "the first line") {
+		if _, err := tuning.Read([]byte(file), columns); err == nil || !strings.Contains(err.Error(), "the columns of a file") {
 			t.Errorf("%q: %v", file, err)
 		}
 	}

@@ -175,10 +175,6 @@ func TestAgreement(t *testing.T) {
 }
 
 func TestReleasedTable(t *testing.T) {
-	references, err := decodeReferences(releasedCSV)
-	if err != nil || len(references) != 36 {
-		t.Fatal(len(references), err)
-	}
 	// A far-away split outside the reference's ones must not count: concrete was measured on 5.
 	table := must.Get(ReleasedTable(tables.Of(made(releasedSetting("concrete").runs("concrete", methods.Density), func(e experiment.Experiment) map[string]float64 {
 		if e.Split >= 5 {
@@ -187,15 +183,6 @@ func TestReleasedTable(t *testing.T) {
 		return map[string]float64{results.MetricNLL: 3.1 + 0.1*float64(e.Split-2), results.MetricRMSE: 5.3}
 	}))))(t)
 	check(t, table, [][3]string{{"Concrete Strength, Density Uncertainty", "NLL, ours", "3.10 ± 0.16, agrees"}, {"Concrete Strength, Density Uncertainty", "NLL, their code", "3.076 ± 0.106"}})
-	for _, c := range []struct{ want, content string }{
-		{"unexpected heading", "a,b\n"},
-		{"nll_mean of", "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std\nyacht,density,20,x,1,1,1\n"},
-		{"wrong number", "dataset,method\nyacht\n"},
-	} {
-		if _, err := decodeReferences(c.content); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("want an error with %q, got %v", c.want, err)
-		}
-	}
 }
 
 // The numbers of the data sets are the published ones, whose checksums identities have.
