@@ -205,7 +205,7 @@ func TestLowerStart(t *testing.T) {
 		{"and elsewhere lower ones are worse", tables.Mixed, "better in 3, worse in 3 of 6", slices.Concat(worseBelow, lost)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := must.Get(lowerStarts(tables.Of(c.lines)))(t); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
+			if got := must.Get(claimsOfStarts(tables.Of(c.lines)))(t)[0]; got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", got.Verdict, got.Evidence, c.verdict, c.evidence)
 			}
 		})

@@ -21,48 +21,52 @@ func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line
 }
 
 // againstDensity is a table in which methods are tested against density uncertainty, by both metrics in each setting.
-func againstDensity(name string, list []experiment.Method, group func(metric, setting) string, settings ...setting) tables.Sheet {
+func againstDensity(name string, list []experiment.Method, settings ...setting) tables.Sheet {
 	var lines [][]tables.Line
 	for _, of := range tableMetrics {
 		for _, s := range settings {
-			lines = append(lines, s.lines(group(of, s), of.Mean, list, methods.Density))
+			group := of.title
+			if len(settings) > 1 {
+				group = of.in(s)
+			}
+			lines = append(lines, s.lines(group, of.Mean, list, methods.Density))
 		}
 	}
 	return sheet(name, report.MarksAgainst(methods.Density.Name), list, lines...)
 }
 
-// metricAlone and metricIn are names of groups of lines.
-func metricAlone(of metric, _ setting) string { return of.title }
-func metricIn(of metric, s setting) string    { return of.title + ", " + s.name }
+// in is the name of a group of lines in one of several settings.
+func (x metric) in(s setting) string { return x.title + ", " + s.name }
 
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
 func adamTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-adam", everyMethod(), metricAlone, adamSetting(SmallDatasets()...)).Make(x)
+	return againstDensity("uci-adam", everyMethod(), adamSetting(SmallDatasets()...)).Make(x)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-tuned", everyMethod(), metricAlone, tunedSetting(Gal, SmallDatasets()...)).Make(x)
+	return againstDensity("uci-tuned", everyMethod(), tunedSetting(Gal, SmallDatasets()...)).Make(x)
 }
 
 // ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
 // and setting each other method against density uncertainty, paired over the splits.
 func ClaimsTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-claims", paperMethods(), metricIn, claimSettings()...).Make(x)
+	return againstDensity("uci-claims", paperMethods(), claimSettings()...).Make(x)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
 // results.MetricRMSE or results.MetricNLL. The methods are Rank-1, since the paper's others have larger errors on all of
 // these sets, and those that this project adds.
 func Paired(x *tables.Index, metricName string) (report.Table, error) {
-	i := slices.IndexFunc(tableMetrics, func(of metric) bool { return of.Metric == metricName })
-	if i < 0 {
-		return report.Table{}, fmt.Errorf("uci: the metric is %q, want %s or %s", metricName, nll.Metric, rmse.Metric)
-	}
 	list := append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...)
-	lines := paperSetting(SmallDatasets()...).lines("", tableMetrics[i].Mean, list, methods.Density)
-	return sheet("paired-"+metricName, report.MarksAgainst(methods.Density.Name), list, lines).Make(x)
+	for _, of := range tableMetrics {
+		if of.Metric == metricName {
+			lines := paperSetting(SmallDatasets()...).lines("", of.Mean, list, methods.Density)
+			return sheet("paired-"+metricName, report.MarksAgainst(methods.Density.Name), list, lines).Make(x)
+		}
+	}
+	return report.Table{}, fmt.Errorf("uci: the metric is %q, want %s or %s", metricName, nll.Metric, rmse.Metric)
 }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
@@ -73,18 +77,14 @@ func ConvergedTable(x *tables.Index) (report.Table, error) {
 	for _, training := range trainings() {
 		s.Lines = append(s.Lines, training.lines(training.name, nll.Mean, list, detached)...)
 	}
-	change, err := changeOfLead(x)
-	if err != nil {
-		return s.Table, err
-	}
-	if change != "" {
+	if change := changeOfLead(x); change != "" {
 		s.Measured = append(s.Measured, prose.Caption("change of the lead", change))
 	}
 	return s.Make(x)
 }
 
 // changeOfLead says what longer training does to the lead of LDL energies, detached, over constant energy, on each set.
-func changeOfLead(x *tables.Index) (string, error) {
+func changeOfLead(x *tables.Index) string {
 	family := tables.Family[string]{TestTrain: Data{}.TestTrain()}
 	for _, dataset := range SmallDatasets() {
 		lead := func(t setting) map[int]float64 {
@@ -92,7 +92,7 @@ func changeOfLead(x *tables.Index) (string, error) {
 		}
 		family.Add(DatasetTitle(dataset), lead(trainings()[1]), lead(trainings()[0]), Data{Name: dataset}.Splits())
 	}
-	return tables.Sentence(family.Tests()), nil
+	return tables.Sentence(family.Tests())
 }
 
 // less are the differences on the splits that both have.

@@ -154,7 +154,7 @@ func (d Data) parts(set *datasets.Regression, count int) (splits []datasets.Spli
 	return splits, nil
 }
 
-// meanErrors are the errors of Data.MeanError that were computed so far, by Data.
+// meanErrors are functions that compute the errors of Data.MeanError once, by Data.
 var meanErrors sync.Map
 
 // MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand. It panics for data that Check
@@ -163,30 +163,25 @@ func (d Data) MeanError(split int) float64 {
 	if d.Name == Year {
 		return math.Inf(1)
 	}
-	found, has := meanErrors.Load(d)
-	if !has {
-		all, err := d.computeMeanErrors()
+	all, _ := meanErrors.LoadOrStore(d, sync.OnceValue(d.computeMeanErrors))
+	return all.(func() []float64)()[split]
+}
+
+func (d Data) computeMeanErrors() (all []float64) {
+	must := func(err error) {
 		if err != nil {
 			panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
 		}
-		found, _ = meanErrors.LoadOrStore(d, all)
 	}
-	return found.([]float64)[split]
-}
-
-func (d Data) computeMeanErrors() (all []float64, err error) {
-	if err := d.Check(); err != nil {
-		return nil, err
-	}
+	must(d.Check())
 	set, err := read(context.Background(), d.Name)
-	if err != nil {
-		return nil, err
-	}
+	must(err)
 	splits, err := d.parts(set, d.Splits())
+	must(err)
 	for _, parts := range splits {
 		all = append(all, experiment.MeanError(set, parts))
 	}
-	return all, err
+	return all
 }
 
 // read reads a data set. Year may be downloaded, which Ctrl-C must be able to stop.

@@ -1,9 +1,6 @@
 package uci
 
 import (
-	"fmt"
-	"strings"
-
 	"densityuncertainty/dul"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -13,18 +10,9 @@ import (
 
 // An option is one of the differences between the text and the authors' code for density layers.
 type option struct {
-	name            string
-	paper, released string // its value in each
+	name, title string // the title has its value in the text and in the code
 	// take changes an experiment of one fidelity so that it has the other's value.
 	take func(e *experiment.Experiment, other experiment.Experiment)
-}
-
-// title is the option with its values in the text and in the code, where these differ.
-func (o option) title() string {
-	if o.paper == o.released {
-		return "no pretraining"
-	}
-	return fmt.Sprintf("%s: %s / %s", strings.ReplaceAll(o.name, "_", " "), o.paper, o.released)
 }
 
 // ofLayers is an option of the layers alone.
@@ -39,22 +27,22 @@ func ofLayers(take func(l *dul.Density, other dul.Density)) func(*experiment.Exp
 // densityOptions are all differences between the text and the authors' code that reach a dense density layer with LDL energies,
 // and one more: generative pretraining, which the text does not have and both fidelities do.
 var densityOptions = []option{
-	{"noise", "gaussian", "uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
-	{"clip", "false", "true", ofLayers(func(l *dul.Density, other dul.Density) { l.Clip = other.Clip })},
-	{"gradients", "paper", "detached", ofLayers(func(l *dul.Density, other dul.Density) { l.Gradients = other.Gradients })},
-	{"variance", "plain", "half-d", ofLayers(func(l *dul.Density, other dul.Density) {
+	{"noise", "noise: gaussian / uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
+	{"clip", "clip: false / true", ofLayers(func(l *dul.Density, other dul.Density) { l.Clip = other.Clip })},
+	{"gradients", "gradients: paper / detached", ofLayers(func(l *dul.Density, other dul.Density) { l.Gradients = other.Gradients })},
+	{"variance", "variance: plain / half-d", ofLayers(func(l *dul.Density, other dul.Density) {
 		l.HalfD = other.HalfD
 		l.HalfChannels = l.HalfD && l.HalfChannels // is about convolutions alone
 	})},
-	{"hidden_layers", "2", "3", func(e *experiment.Experiment, other experiment.Experiment) { e.Task.Network = other.Task.Network }},
-	{"energy_optimizer", "own", "joint", func(e *experiment.Experiment, other experiment.Experiment) {
+	{"hidden_layers", "hidden layers: 2 / 3", func(e *experiment.Experiment, other experiment.Experiment) { e.Task.Network = other.Task.Network }},
+	{"energy_optimizer", "energy optimizer: own / joint", func(e *experiment.Experiment, other experiment.Experiment) {
 		e.Recipe.Groups[0], e.Recipe.PretrainGroups = other.Recipe.Groups[0], other.Recipe.PretrainGroups
 		e.Recipe.LogLikelihoodScale = other.Recipe.LogLikelihoodScale
 	}},
-	{"decay", "weights", "all", func(e *experiment.Experiment, other experiment.Experiment) {
+	{"decay", "decay: weights / all", func(e *experiment.Experiment, other experiment.Experiment) {
 		e.Recipe.Groups[2] = other.Recipe.Groups[2]
 	}},
-	{"pretrain_epochs", "0", "0", func(e *experiment.Experiment, _ experiment.Experiment) {
+	{"pretrain_epochs", "no pretraining", func(e *experiment.Experiment, _ experiment.Experiment) {
 		e.Recipe.PretrainEpochs, e.Recipe.PretrainGroups = 0, nil
 	}},
 }
@@ -94,7 +82,7 @@ func OptionsTable(x *tables.Index) (report.Table, error) {
 				cell.Against, cell.Difference = way.base.runs(dataset, methods.Density), true
 				cells = append(cells, cell)
 			}
-			s.Add(DatasetTitle(dataset), o.title(), cells...)
+			s.Add(DatasetTitle(dataset), o.title, cells...)
 		}
 	}
 	return s.Make(x)

@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"cmp"
 	"slices"
 
 	"densityuncertainty/datasets"
@@ -47,10 +48,7 @@ func DatasetTitle(dataset string) string {
 	case "energy-cooling":
 		return "Energy Efficiency (cooling)"
 	}
-	if row, has := paperRows[dataset]; has {
-		return row
-	}
-	return dataset
+	return cmp.Or(paperRows[dataset], dataset)
 }
 
 // paperColumns are the paper's names of the methods in its UCI tables.

@@ -3,7 +3,6 @@ package uci
 import (
 	"errors"
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -93,12 +92,8 @@ func OptionsFigure(x *tables.Index) (report.Figure, error) {
 // one standard deviation over the splits. If only part of the splits was run, our glyph is hollow.
 func NLLFigure(x *tables.Index) (report.Figure, error) {
 	const columns = 5
-	f := report.Figure{Name: "uci-nll", Width: vg.Points(760), Height: vg.Points(375), Key: report.Key(
-		report.Mark{Name: "ours, mean ± 1 sd over all splits", Colour: report.Blue, Shape: oursShape},
-		report.Mark{Name: "ours, mean ± 1 sd over part of the splits", Colour: report.Blue, Shape: partShape},
-		report.Mark{Name: "paper, mean ± 1 sd over all splits", Colour: report.Orange, Shape: theirsShape},
-	)}
-	f.Caption = prose.Caption("uci picture", nll.what)
+	f := report.Figure{Name: "uci-nll", Width: vg.Points(760), Height: vg.Points(375), Key: report.Key(nllMarks...)}
+	f.Caption = prose.Caption("uci-nll picture", nil)
 	var panels []*plot.Plot
 	for n, dataset := range tableDatasets() {
 		p, err := comparisonPlot(x, dataset, n%columns == 0)
@@ -111,20 +106,21 @@ func NLLFigure(x *tables.Index) (report.Figure, error) {
 	return f, nil
 }
 
-// The shapes of the numbers, and how far from a method's line they are drawn.
-var (
-	oursShape   = draw.CircleGlyph{}
-	partShape   = draw.RingGlyph{} // ours over part of the splits
-	theirsShape = draw.PyramidGlyph{}
-)
+// nllMarks are those of NLLFigure.
+var nllMarks = []report.Mark{
+	{Name: "ours, mean ± 1 sd over all splits", Colour: report.Blue, Shape: draw.CircleGlyph{}},
+	{Name: "ours, mean ± 1 sd over part of the splits", Colour: report.Blue, Shape: draw.RingGlyph{}},
+	{Name: "paper, mean ± 1 sd over all splits", Colour: report.Orange, Shape: draw.PyramidGlyph{}},
+}
 
+// apart is how far from a method's line its numbers are drawn.
 const apart = 0.17
 
 func comparisonPlot(x *tables.Index, dataset string, labelled bool) (*plot.Plot, error) {
 	p := report.New(DatasetTitle(dataset), "", "")
 	p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 	var ticks []plot.Tick
-	ours, part, theirs := bars{colour: report.Blue, shape: oursShape}, bars{colour: report.Blue, shape: partShape}, bars{colour: report.Orange, shape: theirsShape}
+	ours, part, theirs := bars{Mark: nllMarks[0]}, bars{Mark: nllMarks[1]}, bars{Mark: nllMarks[2]}
 	list := Methods()
 	for i, m := range list {
 		mean := nll.everywhere(dataset, m)
@@ -152,7 +148,7 @@ func comparisonPlot(x *tables.Index, dataset string, labelled bool) (*plot.Plot,
 	for _, b := range []bars{theirs, part, ours} {
 		if len(b.x) > 0 {
 			drawn++
-			if err := report.ErrorBars(p, "", b.x, b.y, b.std, b.colour, b.shape); err != nil {
+			if err := report.ErrorBars(p, "", b.x, b.y, b.std, b.Colour, b.Shape); err != nil {
 				return nil, err
 			}
 		}
@@ -172,8 +168,7 @@ func comparisonPlot(x *tables.Index, dataset string, labelled bool) (*plot.Plot,
 // bars are the numbers that are drawn alike.
 type bars struct {
 	x, y, std []float64
-	colour    color.Color
-	shape     draw.GlyphDrawer
+	report.Mark
 }
 
 // add appends a number; an unknown standard deviation has no bar.
@@ -211,7 +206,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		low, top := math.Inf(1), math.Inf(-1)
 		curves := make([]bars, len(drawn))
 		for i, m := range drawn {
-			curves[i].colour = marks[i].Colour
+			curves[i].Mark = marks[i]
 			for k, t := range lengths {
 				s, err := x.Summarize(nll.Over(firstFive(t.runs(dataset, m))))
 				if err != nil {
@@ -261,7 +256,7 @@ func (b bars) drawBelow(p *plot.Plot, height float64) error {
 		if y > height {
 			continue
 		}
-		errs = append(errs, report.Points(p, "", b.x[i:i+1], b.y[i:i+1], b.colour, vg.Points(2)))
+		errs = append(errs, report.Points(p, "", b.x[i:i+1], b.y[i:i+1], b.Colour, vg.Points(2)))
 		for _, k := range []int{i - 1, i + 1} {
 			if k < 0 || k == len(b.y) || k < i && b.y[k] <= height { // the line from a dot before is there already
 				continue
@@ -270,10 +265,10 @@ func (b bars) drawBelow(p *plot.Plot, height float64) error {
 			if toY > height {
 				toX, toY = b.x[i]+(toX-b.x[i])*(height-y)/(toY-y), height
 				if k > i {
-					errs = append(errs, report.ErrorBars(p, "", []float64{toX}, []float64{toY}, []float64{0}, b.colour, leavesShape))
+					errs = append(errs, report.ErrorBars(p, "", []float64{toX}, []float64{toY}, []float64{0}, b.Colour, leavesShape))
 				}
 			}
-			errs = append(errs, report.Line(p, "", []float64{b.x[i], toX}, []float64{y, toY}, b.colour))
+			errs = append(errs, report.Line(p, "", []float64{b.x[i], toX}, []float64{y, toY}, b.Colour))
 		}
 	}
 	return errors.Join(errs...)

@@ -15,10 +15,10 @@ func TestDrawBelow(t *testing.T) {
 	p := report.New("Up to 2", "x", "y")
 	p.Y.Max = 2.2
 	for _, curve := range []bars{
-		{x: []float64{0, 1, 2, 3}, y: []float64{1, 2, 0, 1}, colour: report.Blue},     // stays, and touches
-		{x: []float64{0, 1, 2, 3}, y: []float64{0, 4, 1, 1.5}, colour: report.Orange}, // comes back
-		{x: []float64{0, 1, 2, 3}, y: []float64{5, 4, 4, 1}, colour: report.Green},    // begins above
-		{x: []float64{2, 3}, y: []float64{3, 4}, colour: report.Red},                  // is not seen
+		{x: []float64{0, 1, 2, 3}, y: []float64{1, 2, 0, 1}, Mark: report.Mark{Colour: report.Blue}},     // stays, and touches
+		{x: []float64{0, 1, 2, 3}, y: []float64{0, 4, 1, 1.5}, Mark: report.Mark{Colour: report.Orange}}, // comes back
+		{x: []float64{0, 1, 2, 3}, y: []float64{5, 4, 4, 1}, Mark: report.Mark{Colour: report.Green}},    // begins above
+		{x: []float64{2, 3}, y: []float64{3, 4}, Mark: report.Mark{Colour: report.Red}},                  // is not seen
 	} {
 		must.Do(t, curve.drawBelow(p, 2))
 	}

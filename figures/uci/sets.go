@@ -12,22 +12,18 @@ import (
 // that two tables need is in the sets of both.
 func Sets() []tables.Set {
 	small := SmallDatasets()
-	in := func(settings []setting, list []experiment.Method) (all experiment.Experiments) {
+	in := func(settings []setting, list []experiment.Method) (all experiment.Experiments) { // nil for those that a setting is for
 		for _, s := range settings {
+			if list == nil {
+				all = append(all, s.all(s.methods...)...)
+			}
 			all = append(all, s.all(list...)...)
 		}
 		return all
 	}
-	var tuning, tuned, options, converged experiment.Experiments
-	for _, t := range tunings() {
-		for _, m := range t.methods {
-			for _, c := range grid(m) {
-				for _, dataset := range t.datasets {
-					tuning = append(tuning, c.tried(dataset, t.splits, m)...)
-				}
-			}
-		}
-		tuned = append(tuned, t.all(t.methods...)...)
+	var tuning, options experiment.Experiments
+	for _, s := range searches() {
+		tuning = append(tuning, s.Candidates...)
 	}
 	for _, way := range directions() {
 		options = append(options, way.base.all(methods.Density)...)
@@ -36,9 +32,6 @@ func Sets() []tables.Set {
 				options = append(options, way.with(o, dataset)...)
 			}
 		}
-	}
-	for _, t := range trainings() {
-		converged = append(converged, t.all(t.methods...)...)
 	}
 	return []tables.Set{
 		{Name: "uci", Doc: "UCI regression tables (NLL, RMSE): the paper's text, Gal's splits", Experiments: paperSetting(withoutYear()...).all(Methods()...)},
@@ -55,11 +48,11 @@ func Sets() []tables.Set {
 			Experiments: in(gapSettings(), gapMethods())},
 		{Name: "uci-tuning", Doc: "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: go test ./figures/uci -run Choices -update)",
 			Experiments: tuning},
-		{Name: "uci-tuned", Doc: "UCI regression with the settings of every method that did best on held-out training examples", Experiments: tuned},
+		{Name: "uci-tuned", Doc: "UCI regression with the settings of every method that did best on held-out training examples", Experiments: in(tunings(), nil)},
 		{Name: "uci-options", Doc: "density layers on UCI with one option at a time from the text to the authors' code, and back", Experiments: options},
 		{Name: "uci-samples", Doc: "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
 			Experiments: slices.Concat(paperSetting(small...).all(samplesMethods()...), manySamples().all(sampledMethods()...))},
-		{Name: "uci-converged", Doc: "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", Experiments: converged},
+		{Name: "uci-converged", Doc: "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", Experiments: in(trainings(), nil)},
 		{Name: "uci-released", Doc: "UCI as the authors' code runs it (random splits), for comparison with that code",
 			Experiments: releasedSetting(withoutYear()...).all(paperMethods()...)},
 	}

@@ -57,14 +57,13 @@ func begun(name, heading, legend string) report.Table {
 type metric struct {
 	tables.Mean
 	title     string
-	what      string
 	published string // table of package paper
 }
 
 // tableMetrics are the metrics of the paper's tables, in their order.
 var tableMetrics = []metric{
-	{tables.Mean{Metric: results.MetricNLL, Decimals: 3}, "NLL", "negative log likelihood", paper.UCINLL},
-	{tables.Mean{Metric: results.MetricRMSE, Decimals: 3}, "RMSE", "root mean squared error", paper.UCIRMSE},
+	{tables.Mean{Metric: results.MetricNLL, Decimals: 3}, "NLL", paper.UCINLL},
+	{tables.Mean{Metric: results.MetricRMSE, Decimals: 3}, "RMSE", paper.UCIRMSE},
 }
 
 var nll, rmse = tableMetrics[0], tableMetrics[1]
@@ -123,10 +122,10 @@ func (x metric) lowest(index *tables.Index, dataset string) (best *experiment.Me
 	var least float64
 	for _, m := range Methods() {
 		s, err := index.Summarize(x.everywhere(dataset, m))
-		switch {
-		case err != nil || s.N+s.Diverged < s.Wanted:
+		if err != nil || s.N+s.Diverged < s.Wanted {
 			return nil, err
-		case s.Complete() && (best == nil || s.Mean < least):
+		}
+		if s.Complete() && (best == nil || s.Mean < least) {
 			best, least = &m, s.Mean
 		}
 	}
@@ -213,16 +212,8 @@ func DatasetsTable(*tables.Index) (report.Table, error) {
 func FidelitiesTable(*tables.Index) (report.Table, error) {
 	t := begun("uci-fidelities", "Field", "")
 	t.Columns = append(t.Columns, "paper's text", "authors' code")
-	yacht := Data{Name: "yacht"}
-	paper, err := Paper(yacht, methods.Density)
-	if err != nil {
-		return t, err
-	}
-	released, err := Released(yacht, methods.Density)
-	if err != nil {
-		return t, err
-	}
-	differences, err := experiment.Differences(released, paper)
+	of := func(s setting) experiment.Experiment { return s.runs("yacht", methods.Density)[0] }
+	differences, err := experiment.Differences(of(releasedSetting("yacht")), of(paperSetting("yacht")))
 	for _, d := range differences {
 		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
 	}

@@ -28,10 +28,8 @@ func (c choice) String() string {
 	if c.noise == 0 {
 		return c.optimizer
 	}
-	return c.optimizer + " " + formatNoise(c.noise)
+	return fmt.Sprintf("%s %v", c.optimizer, c.noise)
 }
-
-func formatNoise(noise float64) string { return strconv.FormatFloat(noise, 'g', -1, 64) }
 
 // chosenFor is what a choice is for.
 type chosenFor struct {

@@ -19,17 +19,11 @@ import (
 // smaller than the paper's.
 var noiseScales = []float64{0.003, 0.01, 0.03, 0.1}
 
-// hasNoise says whether the noise of a method has a strength to choose.
-func hasNoise(m experiment.Method) bool {
-	_, is := methods.WithNoise(m.Layers, 1)
-	return is
-}
-
 // grid are the choices to try for a method on each split: the optimizers, each with the same learning rate and with all
 // noise scales.
 func grid(m experiment.Method) (all []choice) {
 	scales := noiseScales
-	if !hasNoise(m) {
+	if _, noisy := methods.WithNoise(m.Layers, 1); !noisy {
 		scales = []float64{0}
 	}
 	for _, optimizer := range []string{sgd, adam} {
@@ -64,15 +58,19 @@ func (c choice) tried(dataset string, splits Splits, m experiment.Method) experi
 // Choose makes the file tuned.csv from the results of the set uci-tuning: for each data set, split and method the choice
 // that did best on held-out training examples. missing names those of which runs are missing.
 func Choose(x *tables.Index) (file []byte, missing []string, err error) {
-	var searches []tuning.Search
+	return tuning.Choose(x, tunedColumns, searches())
+}
+
+// searches are those of the set uci-tuning.
+func searches() (all []tuning.Search) {
 	for _, t := range tunings() {
 		for _, dataset := range t.datasets {
 			for _, m := range t.methods {
-				searches = append(searches, search(dataset, t.splits, m)...)
+				all = append(all, search(dataset, t.splits, m)...)
 			}
 		}
 	}
-	return tuning.Choose(x, tunedColumns, searches)
+	return all
 }
 
 // search is among the grid of a method on a data set, on each split.
@@ -84,7 +82,7 @@ func search(dataset string, splits Splits, m experiment.Method) []tuning.Search 
 	for _, c := range grid(m) {
 		for split, e := range c.tried(dataset, splits, m) {
 			s := &all[split]
-			s.Settings, s.Candidates = append(s.Settings, []string{c.optimizer, formatNoise(c.noise)}), append(s.Candidates, e)
+			s.Settings, s.Candidates = append(s.Settings, []string{c.optimizer, fmt.Sprint(c.noise)}), append(s.Candidates, e)
 		}
 	}
 	return all
@@ -104,10 +102,8 @@ func TuningTable(*tables.Index) (report.Table, error) {
 	}
 	for _, tuned := range tunings() {
 		for _, dataset := range tuned.datasets {
-			row := report.Row{Group: "random splits", Name: DatasetTitle(dataset)}
-			if tuned.splits == Gap {
-				row.Group = "gap splits"
-			}
+			group := map[Splits]string{Gal: "random splits", Gap: "gap splits"}[tuned.splits]
+			row := report.Row{Group: group, Name: DatasetTitle(dataset)}
 			for _, m := range list {
 				cell := report.Cell{}
 				if has(tuned.methods, m) {
@@ -119,33 +115,7 @@ func TuningTable(*tables.Index) (report.Table, error) {
 		}
 	}
 	slices.SortStableFunc(t.Rows, func(a, b report.Row) int { return -strings.Compare(a.Group, b.Group) })
-	t.Measured = append(t.Measured, prose.Caption("choices at an end", atEnds(chosen, list)))
 	return t.WithoutNotRun(), nil
-}
-
-// atEnds says of each method with noise how often the least or the largest scale was chosen. Better ones may lie beyond.
-func atEnds(chosen map[chosenFor]choice, list []experiment.Method) string {
-	var parts []string
-	for _, m := range list {
-		least, largest, n := 0, 0, 0
-		name := m.Key
-		for what, c := range chosen {
-			if what.method != name || c.noise == 0 {
-				continue
-			}
-			n++
-			switch c.noise {
-			case slices.Min(noiseScales):
-				least++
-			case slices.Max(noiseScales):
-				largest++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d and %d of %d", m.Name, least, largest, n))
-		}
-	}
-	return strings.Join(parts, "; ")
 }
 
 // mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
