@@ -1,7 +1,6 @@
 package cifar
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -42,7 +41,6 @@ type judgedRun struct {
 	values      []float64   // the judgements over all images, [judgements]
 	resampled   [][]float64 // the judgements over resamples of the images, the same for all runs, [replicates][judgements]
 	floor       float64     // the noise floor of its ECE
-	labels      []int       // of the images
 	temperature float64     // of its probabilities
 }
 
@@ -83,9 +81,9 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	return newScores(probabilities, test.Width, test.Labels, temperature), nil
 }
 
-func newJudgedRun(s *imageScores, labels []int, scaled bool) *judgedRun {
+func newJudgedRun(s *imageScores, scaled bool) *judgedRun {
 	nll, brier, outcomes := s.nll, s.brier, s.outcomes
-	n := len(labels)
+	n := len(nll)
 	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
 	for i, right := range outcomes.Right {
 		all[i], wrong[i] = i, !right
@@ -102,7 +100,7 @@ func newJudgedRun(s *imageScores, labels []int, scaled bool) *judgedRun {
 		}
 		return values
 	}
-	return &judgedRun{labels: labels, values: judgeAt(all), resampled: metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt),
+	return &judgedRun{values: judgeAt(all), resampled: metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt),
 		floor: outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
 }
 
@@ -159,7 +157,7 @@ func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	return newJudgedRun(s, test.Labels, scaled), nil
+	return newJudgedRun(s, scaled), nil
 }
 
 // crossScaled fits a temperature on each half of the images, those at even and those at odd places, and applies it to the
@@ -192,7 +190,6 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, er
 		id     string
 		scaled bool
 	}
-	var labels []int
 	for _, r := range rows {
 		c := contender{row: r, runs: map[uint64]*judgedRun{}}
 		for _, found := range r.found {
@@ -200,16 +197,9 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, er
 			if err != nil {
 				return nil, err
 			}
-			if run == nil {
-				continue
+			if run != nil {
+				c.runs[found.Seed] = run
 			}
-			if labels == nil {
-				labels = run.labels
-			}
-			if !slices.Equal(run.labels, labels) {
-				return nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *found.Experiment)
-			}
-			c.runs[found.Seed] = run
 		}
 		if len(c.runs) > 0 || len(r.found) == 0 {
 			all = append(all, c)
@@ -353,19 +343,16 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, pl
 }
 
 // mix are the predictions of the deep ensemble (Lakshminarayanan et al. 2017) of single networks without noise: the mean of
-// their probabilities, and how far they disagree, on the test images and on those other sets whose probabilities all
-// members have.
+// their probabilities, and how far they disagree.
 func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 	p := new(experiment.Predictions)
-	for _, first := range members[0].Sets {
+	for i, first := range members[0].Sets {
+		if first.Set == HeldOutSet || first.Probabilities == nil {
+			continue
+		}
 		var each [][]float64
 		for _, member := range members {
-			if s, err := member.Set(first.Set); err == nil && s.Probabilities != nil && slices.Equal(s.Labels, first.Labels) {
-				each = append(each, s.Probabilities)
-			}
-		}
-		if len(each) < len(members) || first.Set == HeldOutSet {
-			continue
+			each = append(each, member.Sets[i].Probabilities)
 		}
 		s := experiment.Prediction{Set: first.Set, Labels: first.Labels}
 		s.Width = first.Width
@@ -374,9 +361,6 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 			return nil, fmt.Errorf("the ensemble's predictions of %s: %w", first.Set, err)
 		}
 		p.Sets = append(p.Sets, s)
-	}
-	if len(p.Sets) == 0 || p.Sets[0].Set != TestSet {
-		return nil, errors.New("the members of an ensemble have no predictions of the same test images")
 	}
 	return p, nil
 }
