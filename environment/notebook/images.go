@@ -33,13 +33,13 @@ func Colour(caption string, planes []byte, width int) Bitmap {
 // Grey is the bitmap of a table of numbers, [height, width], row-major, in which
 // 0 and below are black, and high and above white. Numbers that are not whole
 // rows stop the cell, as does a NaN.
-func Grey[T float32 | float64](caption string, values []T, width int, high float64) Bitmap {
+func Grey(caption string, values []float64, width int, high float64) Bitmap {
 	if width < 1 || len(values) == 0 || len(values)%width != 0 || !(high > 0) {
 		panic(fmt.Errorf("notebook.Grey: %q: %d values are not rows of %d, or %g is no positive end of the scale", caption, len(values), width, high))
 	}
 	m := image.NewGray(image.Rect(0, 0, width, len(values)/width))
 	for i, value := range values {
-		v := float64(value) / high
+		v := value / high
 		if math.IsNaN(v) {
 			panic(fmt.Errorf("notebook.Grey: %q: value %d is no number", caption, i))
 		}

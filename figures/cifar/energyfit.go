@@ -1,16 +1,19 @@
 package cifar
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"gonum.org/v1/gonum/stat"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/nets"
@@ -27,9 +30,6 @@ type EnergyFit struct {
 	// Features and Others are the energies of the single ones in the end.
 	Features, Others []float64
 }
-
-// fitRate is the learning rate of FitEnergy.
-const fitRate = 0.02
 
 // FitEnergy fits an energy model to features, [N*d] row-major, by steps of Adam on
 // all of them at once, at a rate of 0.02; others, [M*d], have no part in it. The
@@ -49,36 +49,58 @@ func FitEnergy(backend compute.Backend, m dul.EnergyModel, d int, features, othe
 		}
 	}
 	x := params.FromFloat64(shapes.Make(dtypes.Float32, d, all, 1, 1), channels)
+	var f EnergyFit
+	err := fit(backend, m, conv.Same(1, 1), x, n, steps, seed, func(x *graph.Node) *graph.Node { return x }, func(energies []float64, logLikelihood float64) {
+		f.Features, f.Others = energies[:n], energies[n:]
+		f.LogLikelihood, f.Energy = append(f.LogLikelihood, logLikelihood), append(f.Energy, stat.Mean(f.Features, nil))
+	})
+	return f, err
+}
+
+// EnergyMaps fits an energy model to standardised images in the same way, and returns the energies of a layer's windows,
+// [N*H*W], before and after.
+func EnergyMaps(backend compute.Backend, m dul.EnergyModel, window conv.Window, images *datasets.Images, steps int) (before, after []float64, err error) {
+	scale := standardization(datasets.FitChannelStats(images, nil))
+	pixels := tensors.FromFlatDataAndDimensions(images.Pixels, images.N, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide)
+	err = fit(backend, m, window, pixels, images.N, steps, 0, func(x *graph.Node) *graph.Node { return scale.Images(x, dtypes.Float32) }, func(energies []float64, _ float64) {
+		if after = energies; before == nil {
+			before = energies
+		}
+	})
+	return before, after, err
+}
+
+// fitRate is the learning rate of fit.
+const fitRate = 0.02
+
+// fit maximises the mean log-likelihood of the first n examples of x, once inputs has made them [channels, N, height, width].
+// It shows the energies and this mean at each step, first before any training.
+func fit(backend compute.Backend, m dul.EnergyModel, window conv.Window, x *tensors.Tensor, n, steps int, seed uint64,
+	inputs func(x *graph.Node) *graph.Node, show func(energies []float64, logLikelihood float64)) error {
 	store := model.NewStore()
 	params.SetSeeds(store, seed)
 	exec, err := model.NewExec(backend, store, func(root *model.Scope, x *graph.Node) []*graph.Node {
 		defer nets.PanicWithError("Conv of the energy model %T", m)
-		terms := m.Conv(root.In("energy"), x, conv.Same(1, 1))
+		terms := m.Conv(root.In("energy"), inputs(x), window)
 		logLikelihood := graph.ReduceAllMean(graph.SliceAxis(terms.LogLikelihood, 0, graph.AxisRange(0, n)))
 		optimizer.Adam().LearningRate(fitRate).Done().UpdateGraph(root, x.Graph(), graph.Neg(logLikelihood))
-		return []*graph.Node{graph.Reshape(terms.Energy, all), graph.Reshape(logLikelihood, 1)}
+		return []*graph.Node{terms.Energy, logLikelihood}
 	})
 	if err != nil {
-		return EnergyFit{}, fmt.Errorf("cifar: building the energy model: %w", err)
+		return fmt.Errorf("cifar: building the energy model: %w", err)
 	}
 	defer exec.Finalize()
-	var f EnergyFit
 	for step := range steps + 1 {
 		out, err := exec.Call(x)
 		if err != nil {
-			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
+			return fmt.Errorf("cifar: step %d: %w", step, err)
 		}
 		energies, err := params.ToFloat64(out[0])
-		if err != nil {
-			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
+		logLikelihood, err1 := params.ToFloat64(out[1])
+		if err := errors.Join(err, err1); err != nil {
+			return fmt.Errorf("cifar: step %d: %w", step, err)
 		}
-		logLikelihood, err := params.ToFloat64(out[1])
-		if err != nil {
-			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
-		}
-		f.Features, f.Others = energies[:n], energies[n:]
-		f.LogLikelihood = append(f.LogLikelihood, logLikelihood[0])
-		f.Energy = append(f.Energy, stat.Mean(f.Features, nil))
+		show(energies, logLikelihood[0])
 	}
-	return f, nil
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
@@ -49,4 +51,25 @@ func TestFitEnergy(t *testing.T) {
 		t.Errorf("energy of another vector %v, want %v", fit.Others[0], want)
 	}
 	fails(t, "half a vector", errorOf(FitEnergy(backend, energy.LDL{}, 2, features[:3], nil, 1, 1)), "3 numbers to fit")
+}
+
+// Untrained, the energy at a position is half the squared distance of its pixels from the mean colour, averaged over the
+// window. At the largest likelihood the mean over positions is 3/2, but for windows that reach beyond the border: 94/96 of
+// each axis counts.
+func TestEnergyMaps(t *testing.T) {
+	images := Some(must.Get(OpenPictures())(t).Training, 8, 1)
+	before, after := must.Get2(EnergyMaps(backendtest.Open(t), energy.LDL{}, conv.Same(3, 1), images, 400))(t)
+	stats, want := datasets.FitChannelStats(images, nil), 0.0
+	for c := range 3 {
+		for k := range 9 { // around row 1 and column 5 of image 7
+			v := float64(images.Pixels[1024*(3*7+c)+32*(k/3)+4+k%3])
+			want += math.Pow((v/255-stats.Mean[c])/stats.Std[c], 2) / 18
+		}
+	}
+	if got := before[1024*7+32+5]; math.Abs(got/want-1) > 1e-4 {
+		t.Errorf("the energy is %v, want %v", got, want)
+	}
+	if mean := stat.Mean(after, nil); len(after) != 8*1024 || math.Abs(mean-1.5*94*94/96/96) > 0.1 {
+		t.Errorf("%d energies of the mean %v", len(after), mean)
+	}
 }
