@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 MADE = ROOT / "out" / "test"
-PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
+PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1440, "height": 900}
 sys.path[:0] = [str(HERE), str(HERE / "pages")]
 
 import nbformat  # noqa: E402

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,7 @@ func TestProgress(t *testing.T) {
 	clock = clock.Add(time.Second)
 	p.Set(3, "loss 2")
 	p.Set(9, "loss 1")
+	p.SetPart(math.Nextafter(1, 0), "loss 1") // a sum of parts
 	p.Finish()
 	p.Finish()
 	p.Set(2, "after the end")

@@ -75,8 +75,8 @@ func (p *Progress) Set(done int, note string) {
 	}
 }
 
-// SetPart is [Progress.Set] with the part of the work that is finished, from 0 to 1.
-func (p *Progress) SetPart(done float64, note string) { p.Set(int(done*float64(p.total)), note) }
+// SetPart is [Progress.Set] with the part of the work that is finished, from 0 to 1, which may be a rounded sum.
+func (p *Progress) SetPart(done float64, note string) { p.Set(int(done*float64(p.total)+1e-6), note) }
 
 // Finish shows the last state and the time taken. Further calls do nothing.
 func (p *Progress) Finish() {
