@@ -14,8 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -191,31 +189,6 @@ func (p *path) UnmarshalText(text []byte) error {
 		return errors.New("the name is empty")
 	}
 	*p = path(text)
-	return nil
-}
-
-// numbers are a flag with numbers and ranges: "0-4,7" is 0, 1, 2, 3, 4, 7.
-type numbers []int
-
-// maxRange bounds a range, so that a slip of the finger does not fill the memory.
-const maxRange = 1000
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (n *numbers) UnmarshalText(text []byte) error {
-	for word := range strings.SplitSeq(string(text), ",") {
-		from, to, isRange := strings.Cut(strings.TrimSpace(word), "-")
-		if !isRange {
-			to = from
-		}
-		first, err1 := strconv.Atoi(from)
-		last, err2 := strconv.Atoi(to)
-		if err1 != nil || err2 != nil || first < 0 || last < first || last-first > maxRange {
-			return fmt.Errorf("%q is not a number or a range such as 0-4, of at most %d", word, maxRange)
-		}
-		for i := first; i <= last; i++ {
-			*n = append(*n, i)
-		}
-	}
 	return nil
 }
 

@@ -14,8 +14,8 @@ type selection struct {
 	Set      string   `arg:"" help:"The set, or all. \"reproduce list\" shows the sets."`
 	Methods  []string `placeholder:"NAMES" help:"Only these methods, separated by commas."`
 	Datasets []string `placeholder:"NAMES" help:"Only these data sets, separated by commas."`
-	Splits   numbers  `placeholder:"NUMBERS" help:"Only these splits, such as 0-4 or 0,3,7."`
-	Seeds    numbers  `placeholder:"NUMBERS" help:"Only these seeds."`
+	Splits   []string `placeholder:"NUMBERS" help:"Only these splits, such as 0,3,7."`
+	Seeds    []string `placeholder:"NUMBERS" help:"Only these seeds."`
 }
 
 // experiments are the selected ones, each once. It is an error if one of the names or numbers selects nothing.
@@ -28,12 +28,6 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 	for _, set := range sets {
 		list = append(list, set.Experiments...)
 	}
-	texts := func(list []int) (texts []string) {
-		for _, n := range list {
-			texts = append(texts, strconv.Itoa(n))
-		}
-		return texts
-	}
 	for _, by := range []struct {
 		flag   string
 		wanted []string
@@ -41,8 +35,8 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 	}{
 		{"methods", s.Methods, func(e experiment.Experiment) string { return e.Method.Called() }},
 		{"datasets", s.Datasets, datasetOf},
-		{"splits", texts(s.Splits), func(e experiment.Experiment) string { return strconv.Itoa(e.Split) }},
-		{"seeds", texts(s.Seeds), func(e experiment.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
+		{"splits", s.Splits, func(e experiment.Experiment) string { return strconv.Itoa(e.Split) }},
+		{"seeds", s.Seeds, func(e experiment.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
 	} {
 		if len(by.wanted) == 0 {
 			continue
