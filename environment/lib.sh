@@ -342,7 +342,10 @@ copy_notebooks() {
 # Says which could not be made, and makes the others.
 make_results() {
   printf '\nTables and figures from the stored results:\n'
-  go -C "$root" run ./figures/cmd/reproduce all --out "$1" || {
+  local status=0
+  go -C "$root" run ./figures/cmd/reproduce table all --out "$1/tables" || status=1
+  go -C "$root" run ./figures/cmd/reproduce figure all --out "$1/figures" || status=1
+  ((status == 0)) || {
     echo 'FAIL some tables or figures could not be made' >&2
     return 1
   }

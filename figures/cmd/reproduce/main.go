@@ -74,7 +74,6 @@ func (s stoppedBy) Error() string { return s.String() }
 type command struct {
 	stdout, stderr io.Writer
 	catalogue
-	index *tables.Index // that tables and figures are made of; nil to read it
 }
 
 // The commands are the command line.
@@ -84,7 +83,6 @@ type commands struct {
 	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, and compare. Nothing is stored."`
 	Table  tableCommand  `cmd:"" help:"Print or write a table of the stored results."`
 	Figure figureCommand `cmd:"" help:"Write a figure of the stored results."`
-	All    allCommand    `cmd:"" help:"Write all tables and figures."`
 }
 
 // details are what the help of a command says beside its line in the list of commands.

@@ -78,19 +78,6 @@ func (f figureCommand) Run(c command) error {
 	return output{f.storesFlag, f.Format, string(f.Out)}.write(c, all, report.FigureFormats())
 }
 
-type allCommand struct {
-	storesFlag
-	Out path `default:"out" placeholder:"FOLDER" help:"Write to tables and figures in this folder (default: out)."`
-}
-
-// Run makes all tables and figures, which share what is computed for several.
-func (a allCommand) Run(c command) (err error) {
-	if c.index, err = a.read(); err != nil {
-		return err
-	}
-	return errors.Join(tableCommand{Table: "all", Out: a.Out + "/tables"}.Run(c), figureCommand{Figure: "all", Out: a.Out + "/figures"}.Run(c))
-}
-
 // A product is a table or a figure that can be made. caption is what to say of it; "" if it says so itself.
 type product struct {
 	name string
@@ -109,11 +96,9 @@ func (o output) write(c command, all []product, formats []string) error {
 	if err != nil {
 		return err
 	}
-	index := c.index
-	if index == nil {
-		if index, err = o.read(); err != nil {
-			return err
-		}
+	index, err := o.read()
+	if err != nil {
+		return err
 	}
 	var failed []string
 	for i, one := range all {
