@@ -58,43 +58,37 @@ var (
 
 // with is a copy of a value, which stays as it is, with a text set where the path leads. at is the last step before it.
 func with(v reflect.Value, path []string, at, text string) (reflect.Value, error) {
-	result := reflect.New(v.Type()).Elem()
-	result.Set(v)
-	var from, to reflect.Value // the part that the path leads into
+	now := reflect.New(v.Type()).Elem()
+	now.Set(v)
+	var part reflect.Value // that the path leads into
 	switch kind := v.Kind(); {
-	case (kind == reflect.Interface || kind == reflect.Pointer) && !v.IsNil():
-		from, to = v.Elem(), result
-		if kind == reflect.Pointer {
-			result.Set(reflect.New(v.Type().Elem()))
-			to = result.Elem()
+	case kind == reflect.Interface && !v.IsNil():
+		inner, err := with(v.Elem(), path, at, text)
+		if err == nil {
+			now.Set(inner)
 		}
-		path = append([]string{at}, path...)
+		return now, err
 	case len(path) == 0:
-		return result, set(result, at, text)
+		return now, set(now, at, text)
+	case kind == reflect.Struct && slices.Contains(fields(v.Type()), path[0]):
+		part = now.FieldByName(path[0])
 	case kind == reflect.Struct:
-		names := fields(v.Type())
-		if !slices.Contains(names, path[0]) {
-			return v, fmt.Errorf("%s, of type %s, has no field %q that can be set; it has %s", at, v.Type(), path[0], inWords(names))
-		}
-		from, to = v.FieldByName(path[0]), result.FieldByName(path[0])
+		return v, fmt.Errorf("%s, of type %s, has no field %q that can be set; it has %s", at, v.Type(), path[0], inWords(fields(v.Type())))
 	case kind == reflect.Slice:
 		i, err := strconv.Atoi(path[0])
-		if err != nil {
-			return v, fmt.Errorf("%s has no field %q; it is a list of %d, numbered from 0", at, path[0], v.Len())
+		if err != nil || i >= v.Len() {
+			return v, fmt.Errorf("%s has no entry %q; it is a list of %d, numbered from 0", at, path[0], v.Len())
 		}
-		if i >= v.Len() {
-			return v, fmt.Errorf("%s has no entry %s; it is a list of %d, numbered from 0", at, path[0], v.Len())
-		}
-		result.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
-		from, to = v.Index(i), result.Index(i)
+		now.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		part = now.Index(i)
 	default:
 		return v, fmt.Errorf("%s, of type %s, has no field %q", at, v.Type(), path[0])
 	}
-	inner, err := with(from, path[1:], path[0], text)
+	inner, err := with(part, path[1:], path[0], text)
 	if err == nil {
-		to.Set(inner)
+		part.Set(inner)
 	}
-	return result, err
+	return now, err
 }
 
 // fields are the names of the fields that decide an experiment's numbers.

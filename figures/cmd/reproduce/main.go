@@ -79,20 +79,10 @@ type command struct {
 // The commands are the command line.
 type commands struct {
 	List   listCommand   `cmd:"" help:"List the sets of experiments, the tables and the figures, and what is done."`
-	Run    runCommand    `cmd:"" help:"Run the experiments of a set that the store lacks."`
-	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, and compare. Nothing is stored."`
+	Run    runCommand    `cmd:"" help:"Run the experiments of a set that the store lacks. After Ctrl-C the same command resumes. Exit status 3: some diverged."`
+	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, the first of each group, and compare. Nothing is stored."`
 	Table  tableCommand  `cmd:"" help:"Print or write a table of the stored results."`
 	Figure figureCommand `cmd:"" help:"Write a figure of the stored results."`
-}
-
-// details are what the help of a command says beside its line in the list of commands.
-var details = map[string]string{
-	"list": "Shows how many experiments of each set are done and missing, and how long those that are done took. Sets that share experiments both count them.",
-	"run": "You can stop it with Ctrl-C; the same command resumes it: finished experiments are stored, and training resumes from its last checkpoint. " +
-		"Several of these commands on one store share the work. The exit status is 3 if nothing failed and some experiments diverged.",
-	"again":  "Of experiments that differ only in split and seed it runs the first stored one. The exit status is 1 if a result differs from the stored one.",
-	"table":  "What was not run is listed below the table, and the last line names the version and the runs behind it; csv has the cells alone.",
-	"figure": "Prints the figure's caption, and the version and the runs behind it, which an SVG file also holds. \"all\" writes the figures that have runs, and ends with an error that names the others.",
 }
 
 // A usageError is a command line that makes no sense.
@@ -141,12 +131,6 @@ func (c command) parse(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range parser.Model.Children {
-		one.Detail = details[one.Name]
-	}
-	if len(args) > 0 && args[0] == "help" {
-		args = append(args[1:], "--help")
-	}
 	line, err := parser.Parse(args)
 	switch {
 	case helped:
@@ -171,10 +155,8 @@ func (c command) tell(format string, args ...any) { _, _ = fmt.Fprintf(c.stderr,
 
 // say writes to standard output, which is an error if it cannot be.
 func (c command) say(text string) error {
-	if _, err := io.WriteString(c.stdout, text); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(c.stdout, text)
+	return err
 }
 
 // A path is a flag or an argument that names a file or folder. An empty one is refused: it is a variable of a shell that

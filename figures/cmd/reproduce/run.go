@@ -67,13 +67,10 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 
 // divergence is an error that counts the results that diverged by their reasons; nil if there are none.
 func divergence(list []experiment.Result) error {
-	count, first, n := map[string]int{}, map[string]experiment.Result{}, 0
+	byReason, n := map[string][]experiment.Result{}, 0
 	for _, r := range list {
 		if r.Diverged {
-			if count[r.Reason] == 0 {
-				first[r.Reason] = r
-			}
-			count[r.Reason]++
+			byReason[r.Reason] = append(byReason[r.Reason], r)
 			n++
 		}
 	}
@@ -81,9 +78,9 @@ func divergence(list []experiment.Result) error {
 		return nil
 	}
 	var reasons []string
-	for _, reason := range slices.Sorted(maps.Keys(count)) {
-		r := first[reason]
-		reasons = append(reasons, fmt.Sprintf("%d: %s (%s on %s, split %d)", count[reason], reason, r.Method, r.Task, r.Split))
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		r := byReason[reason][0]
+		reasons = append(reasons, fmt.Sprintf("%d: %s (%s on %s, split %d)", len(byReason[reason]), reason, r.Method, r.Task, r.Split))
 	}
 	return fmt.Errorf("%w: %d of %s\n  %s", train.ErrDiverged, n, results.Counted(len(list), "experiment", "experiments"), strings.Join(reasons, "\n  "))
 }

@@ -142,22 +142,22 @@ func (o output) write(c command, all []product, formats []string) error {
 // choose returns the format that was asked for, or else that of the file, or the first one, and whether the output is a
 // folder. A file whose name has the ending of another format would be taken for what it is not.
 func (o output) choose(formats []string, several bool) (format string, folder bool, err error) {
-	to, asked := o.to, o.format
-	info, err := os.Stat(to)
-	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
-	extension := filepath.Ext(to)
-	i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
-	switch {
-	case asked != "" && !slices.Contains(formats, asked):
-		return "", false, usagef("--format: unknown %q, want %s", asked, inWords(formats))
-	case folder || extension == "":
-		return cmp.Or(asked, formats[0]), folder, nil
-	case i < 0:
-		return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, inWords(formats))
-	case asked != "" && asked != formats[i]:
-		return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", to, formats[i], asked)
+	info, err := os.Stat(o.to)
+	folder = several || strings.HasSuffix(o.to, "/") || err == nil && info.IsDir()
+	format = cmp.Or(o.format, formats[0])
+	if extension := filepath.Ext(o.to); !folder && extension != "" {
+		i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
+		if i < 0 {
+			return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", o.to, extension, inWords(formats))
+		}
+		if format = cmp.Or(o.format, formats[i]); format != formats[i] {
+			return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", o.to, formats[i], format)
+		}
 	}
-	return formats[i], false, nil
+	if !slices.Contains(formats, format) {
+		return "", false, usagef("--format: unknown %q, want %s", format, inWords(formats))
+	}
+	return format, folder, nil
 }
 
 // ending is the ending of files of a format.
@@ -172,10 +172,7 @@ func ending(format string) string {
 // with the file.
 func described(svg []byte, text string) []byte {
 	open := bytes.Index(svg, []byte("<svg"))
-	end := open + bytes.IndexByte(svg[max(open, 0):], '>') + 1
-	if open < 0 || end <= open {
-		return svg
-	}
+	end := open + bytes.IndexByte(svg[open:], '>') + 1
 	return slices.Concat(svg[:end], []byte("\n<desc>"+html.EscapeString(text)+"</desc>"), svg[end:])
 }
 

@@ -12,7 +12,7 @@ import (
 
 // The help of a command fits on a screen.
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "table --help", "figure --help"} {
+	for _, line := range []string{"--help", "list --help", "run -h", "run few --help", "again --help", "table --help", "figure --help"} {
 		help := ends(t, exitOK, "Usage: reproduce", "", strings.Fields(line)...)
 		if n := strings.Count(help, "\n"); n > 40 {
 			t.Errorf("%s: %d lines", line, n)
@@ -37,7 +37,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --gpu --set Recipe.Epochs", `--set: "Recipe.Epochs" is not PATH=VALUE`},
 		{"run few --set Recipe.Epochs=1 --set Recipe.Epochs=2", "the path is given twice"},
 		{"run few --set Recipe.Epoch=1", `Recipe, of type experiment.Recipe, has no field "Epoch" that can be set; it has Epochs, BatchSize`},
-		{"run few --set Recipe.Groups.Rate=2", `Groups has no field "Rate"; it is a list of 3, numbered from 0`},
+		{"run few --set Recipe.Groups.Rate=2", `Groups has no entry "Rate"; it is a list of 3, numbered from 0`},
 		{"run few --set Recipe.Epochs=0", "--set Recipe.Epochs=0: experiment: Density Uncertainty on yacht"},
 		{"run few --set Method.Layers.InitStd=0.05", `MC Dropout on yacht, split 0, seed 0 (uci.Paper): Layers, of type baselines.MCDropout, has no field "InitStd"`},
 		{"list few", "unexpected argument few"},
@@ -89,7 +89,7 @@ func TestChanged(t *testing.T) {
 		{density, "Method.Layers.InitStd=1e-400", "", "InitStd cannot be 1e-400; a float64 so near 0 would be 0"},
 		{density, "Method.Layers.InitStd=1e400", "", `InitStd cannot be "1e400"`},
 		{density, "Recipe.Groups[1].Optimizer.Momentum=0.0E-400", "Recipe.Groups[1].Optimizer.Momentum 0", ""},
-		{density, "Recipe.Groups[9].Rate=1", "", "Groups has no entry 9; it is a list of "},
+		{density, "Recipe.Groups[9].Rate=1", "", `Groups has no entry "9"; it is a list of `},
 		{density, "Recipe.Schedule=1", "", "Schedule is of type train.Cosine; set one of its fields: Start"},
 		{density, "Method.Layers.Gradients=none", "", `Gradients cannot be "none"; it can be paper, detached, attached`},
 		{density, "Method.Process.Inducing=3", "", `Process, of type experiment.Process, has no field "Inducing"`},
