@@ -31,9 +31,8 @@ type Images struct {
 	Labels []int
 	// N is the number of images.
 	N int
-	// WholeN is the number of images of the official set of which these are the sample that comes with the program, and
-	// Official are their numbers in it, from 0 on; 0 and nil for images of the official files. Take keeps both.
-	WholeN   int
+	// Official are the numbers, from 0 on, in the official set of which these are the sample that comes with the program; nil
+	// for images of the official files. Take keeps them.
 	Official []int
 }
 
@@ -71,7 +70,7 @@ func Picture(planes []byte, width int) *image.RGBA {
 // [0, N).
 func (m *Images) Take(indices []int) *Images {
 	out := newImages(m.Name, m.Classes, len(indices))
-	out.WholeN, out.Side, out.Pixels = m.WholeN, m.Side, out.Pixels[:len(indices)*m.size()]
+	out.Side, out.Pixels = m.Side, out.Pixels[:len(indices)*m.size()]
 	if m.Labels == nil {
 		out.Labels = nil
 	}

@@ -22,19 +22,19 @@ var sampleFiles embed.FS
 // each class, as they are in the official files, in their order. The training images are among the 5000 that
 // HoldOut(50000, 5000, 0) holds out.
 func CIFAR10Sample() (train, test *Images, err error) {
-	train, err1 := sampleOf("cifar10-train", "CIFAR-10 train", cifar10.classes, 50000)
-	test, err2 := sampleOf("cifar10-test", "CIFAR-10 test", cifar10.classes, 10000)
+	train, err1 := sampleOf("cifar10-train", "CIFAR-10 train", cifar10.classes)
+	test, err2 := sampleOf("cifar10-test", "CIFAR-10 test", cifar10.classes)
 	return train, test, errors.Join(err1, err2)
 }
 
 // CIFAR100Sample returns 500 test images of CIFAR-100 that come with the program, five of each class.
 func CIFAR100Sample() (test *Images, err error) {
-	return sampleOf("cifar100-test", "CIFAR-100 test", cifar100.classes, 10000)
+	return sampleOf("cifar100-test", "CIFAR-100 test", cifar100.classes)
 }
 
 // SVHNSample returns 500 of the first 1083 images of SVHN's training part, which come with the program, without labels.
 func SVHNSample() (*Images, error) {
-	return sampleOf("svhn", "SVHN train", svhnClasses(), svhnFiles[SVHNTrain].images)
+	return sampleOf("svhn", "SVHN train", svhnClasses())
 }
 
 // sampleRows is the list of the sample: the images' numbers in the official sets and their labels.
@@ -63,8 +63,8 @@ func sampleRows(file string) (official, labels []int, err error) {
 	return official, labels, nil
 }
 
-// sampleOf decodes a sheet of the sample: images of a set of whole ones, side by side, row by row.
-func sampleOf(file, name string, classes []string, whole int) (*Images, error) {
+// sampleOf decodes a sheet of the sample: images side by side, row by row.
+func sampleOf(file, name string, classes []string) (*Images, error) {
 	fail := func(err error) (*Images, error) { return nil, fmt.Errorf("datasets: the sample of %s: %w", name, err) }
 	official, labels, err := sampleRows(file)
 	if err != nil {
@@ -79,7 +79,7 @@ func sampleOf(file, name string, classes []string, whole int) (*Images, error) {
 		return fail(err)
 	}
 	m := newImages(name, classes, len(official))
-	m.WholeN, m.Official, m.Labels = whole, official, labels
+	m.Official, m.Labels = official, labels
 	columns := decoded.Bounds().Dx() / ImageSide
 	sheet := image.NewNRGBA(decoded.Bounds())
 	draw.Draw(sheet, sheet.Rect, decoded, decoded.Bounds().Min, draw.Src)

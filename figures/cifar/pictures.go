@@ -2,8 +2,6 @@ package cifar
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"densityuncertainty/datasets"
 )
@@ -31,15 +29,6 @@ func OpenPictures() (*Pictures, error) {
 	rows, held := datasets.HoldOut(train.N, sampleHeldOut, heldOutSeed)
 	svhn.Name = "SVHN"
 	return &Pictures{Training: train.Take(rows), HeldOut: train.Take(held), Test: test, CIFAR100: hundred, SVHN: svhn}, nil
-}
-
-// Origins says which images these are, a line for each set.
-func (p *Pictures) Origins() string {
-	var lines []string
-	for _, m := range []*datasets.Images{p.Training, p.HeldOut, p.Test, p.CIFAR100, p.SVHN} {
-		lines = append(lines, fmt.Sprintf("%s: a sample of %d of %d images, which comes with the program", m.Name, m.N, m.WholeN))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // Some are n images of a set at random, or all of them if there are no more; the seed says which.
