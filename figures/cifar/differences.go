@@ -44,6 +44,9 @@ type judgedRun struct {
 	temperature float64     // of its probabilities
 }
 
+// scaledEnding ends the names of the stored scores of probabilities that are crossScaled.
+const scaledEnding = "_scaled"
+
 // imageScores are what the judgements need to know of each image, in the place of its probabilities.
 type imageScores struct {
 	nll, brier  []float64

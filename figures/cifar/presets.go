@@ -164,8 +164,8 @@ func (s settings) wide() bool {
 	return slices.Equal(s.network.Widths, nets.WideResNet28x10(nil).Widths)
 }
 
-// isPlain says whether a method is a single network without noise. It gets a temperature, and Gaussians that are fitted
-// to its features.
+// isPlain says whether a method is a single network without noise. It gets Gaussians that are fitted to its
+// features, and held-out predictions to fit a temperature to.
 func isPlain(m experiment.Method) bool {
 	_, is := m.Layers.(baselines.Deterministic)
 	return is && m.Members < 2

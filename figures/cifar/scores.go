@@ -33,9 +33,6 @@ const (
 // byLayer is ByEnergy for the input of a layer.
 func byLayer(layer string) string { return ByEnergy + "@" + layer }
 
-// scaledEnding ends the names of the metrics after temperature scaling.
-const scaledEnding = "_scaled"
-
 // The names of Prediction.Extra: the distances that featureGaussians measures, and what older results have in the place of
 // probabilities and outputs, or beside probabilities that were rounded.
 const (
@@ -132,30 +129,19 @@ func scoresOf(layers ...string) []score {
 //	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set
 //	aurc                                                                  by the largest probability
 //	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each set out of distribution, which has no labels
-//	temperature                                                           that the held-out images ask for
-//	accuracy_scaled, nll_scaled, ...                                      of the first two lines, with it
 //
 // In the metrics of detection the images out of distribution are the positive ones. The names stand for the score
 // ByMaxProbability. The other scores append their ending, as in ood_svhn_auroc_energy, where the predictions have them.
 // Energies of single layers have auroc and auprc alone. Definitions are those of package metrics; auprc is by the
-// trapezoidal rule, ap the average precision. A network without energies has a temperature if there are held-out images
-// with labels and probabilities, and one temperature is best for them.
+// trapezoidal rule, ap the average precision.
 func Scores(p *experiment.Predictions) (map[string]float64, error) {
 	test, err := p.Set(TestSet)
 	if err != nil {
 		return nil, err
 	}
 	m := measured{}
-	m.classes(test, test.Probabilities, "")
-	probabilities, temperature, err := scaled(p)
-	if err != nil {
-		return nil, err
-	}
-	if probabilities != nil {
-		m["temperature"] = temperature
-		m.classes(test, probabilities, scaledEnding)
-	}
-	held := heldOutOf(p)
+	m.classes(test)
+	held, _ := p.Set(HeldOutSet) // nil for none
 	var layers []string
 	for _, layer := range test.Energies {
 		layers = append(layers, layer.Layer)
@@ -175,28 +161,19 @@ func Scores(p *experiment.Predictions) (map[string]float64, error) {
 	return m, nil
 }
 
-// heldOutOf is the prediction of the held-out images; nil for none.
-func heldOutOf(p *experiment.Predictions) *experiment.Prediction {
-	held, err := p.Set(HeldOutSet)
-	if err != nil {
-		return nil
-	}
-	return held
-}
-
 // measured collects numbers by their names.
 type measured map[string]float64
 
 // classes adds the metrics of class probabilities on the test set.
-func (m measured) classes(test *experiment.Prediction, probabilities []float64, ending string) {
-	m["accuracy"+ending] = metrics.Accuracy(probabilities, test.Width, test.Labels)
-	m["nll"+ending] = metrics.CategoricalNLL(probabilities, test.Width, test.Labels)
-	m["brier"+ending] = metrics.Brier(probabilities, test.Width, test.Labels)
-	m["classwise_ece15"+ending] = metrics.ClasswiseECE(probabilities, test.Width, test.Labels, 15)
-	outcomes := metrics.NewOutcomes(probabilities, test.Width, test.Labels)
-	m["ece10"+ending], m["ece15"+ending] = outcomes.ECE(10), outcomes.ECE(15)
-	m["adaptive_ece15"+ending] = outcomes.AdaptiveECE(15)
-	m["aurc"+ending] = metrics.AURC(outcomes.Confidence, outcomes.Right)
+func (m measured) classes(test *experiment.Prediction) {
+	m["accuracy"] = metrics.Accuracy(test.Probabilities, test.Width, test.Labels)
+	m["nll"] = metrics.CategoricalNLL(test.Probabilities, test.Width, test.Labels)
+	m["brier"] = metrics.Brier(test.Probabilities, test.Width, test.Labels)
+	m["classwise_ece15"] = metrics.ClasswiseECE(test.Probabilities, test.Width, test.Labels, 15)
+	outcomes := metrics.NewOutcomes(test.Probabilities, test.Width, test.Labels)
+	m["ece10"], m["ece15"] = outcomes.ECE(10), outcomes.ECE(15)
+	m["adaptive_ece15"] = outcomes.AdaptiveECE(15)
+	m["aurc"] = metrics.AURC(outcomes.Confidence, outcomes.Right)
 }
 
 // detection adds the ranking metrics of one score.
@@ -212,17 +189,6 @@ func (m measured) detection(set, ending string, inside, outside []float64) {
 
 // detectionMetric is the name of a metric of telling the images of a set from the test images.
 func detectionMetric(set, metric string) string { return "ood_" + set + "_" + metric }
-
-// scaled are the probabilities on the test set, [N*C], with the temperature that the held-out images ask for. They are nil
-// for networks with energies, without held-out images, and where no temperature is best.
-func scaled(p *experiment.Predictions) (probabilities []float64, temperature float64, err error) {
-	test, err := p.Set(TestSet)
-	held := heldOutOf(p)
-	if err != nil || held == nil || test.Energies != nil {
-		return nil, 0, err
-	}
-	return rescaled(test.Probabilities, test.Width, held.Probabilities, held.Labels)
-}
 
 // rescaled are probabilities of so many classes, with the temperature that is best for others with labels. They are nil
 // where no temperature is best.
