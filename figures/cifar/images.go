@@ -212,35 +212,29 @@ func first(m *datasets.Images, n int) *datasets.Images {
 	return m.Take(rows)
 }
 
-// opened keeps images from one experiment to the next.
-var opened cache
+// opened keeps images from one experiment to the next, by the name of their set and whether they are the sample.
+var opened = cache{read: map[imageSet]readImages{}}
 
-// A cache has what was read last: two sets with training images, of which the second is a set out of distribution, and
-// SVHN.
 type cache struct {
 	sync.Mutex
-	read []readImages
+	read map[imageSet]readImages
 }
 
-type readImages struct {
-	name      string
-	sample    bool
-	all, test *datasets.Images
+type imageSet struct {
+	name   string
+	sample bool
 }
 
-// cached is the number of sets that are kept: all that an experiment has.
-const cached = 4
+type readImages struct{ all, test *datasets.Images }
 
 // images returns the training images of a set, nil for one that has none, and its test images.
 func (c *cache) images(ctx context.Context, name string, sample bool) (all, test *datasets.Images, err error) {
 	c.Lock()
 	defer c.Unlock()
-	for _, r := range c.read {
-		if r.name == name && r.sample == sample {
-			return r.all, r.test, nil
-		}
+	r, done := c.read[imageSet{name, sample}]
+	if done {
+		return r.all, r.test, nil
 	}
-	r := readImages{name: name, sample: sample}
 	switch {
 	case name == CIFAR10 && sample:
 		r.all, r.test, err = datasets.CIFAR10Sample()
@@ -260,7 +254,6 @@ func (c *cache) images(ctx context.Context, name string, sample bool) (all, test
 	if err != nil {
 		return nil, nil, err
 	}
-	c.read = append(c.read, r)
-	c.read = c.read[max(0, len(c.read)-cached):]
+	c.read[imageSet{name, sample}] = r
 	return r.all, r.test, nil
 }

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
@@ -86,17 +84,10 @@ func Ranked(values []float64) []int {
 	return order
 }
 
-// MaxProbabilities are the largest probability of each image, [N].
-func (p *Predictions) MaxProbabilities() []float64 {
-	return metrics.MaxProbability(p.Probabilities, len(p.Names))
-}
-
 // NegativeMaxProbabilities are minus the largest probability of each image, [N]: the score by which the paper's other
 // methods tell images out of distribution, larger for those that are.
 func (p *Predictions) NegativeMaxProbabilities() []float64 {
-	scores := p.MaxProbabilities()
-	floats.Scale(-1, scores)
-	return scores
+	return negativeMaxProbability(&experiment.Prediction{Prediction: p.Prediction}, nil)
 }
 
 // LayerNames are the names of the layers in the order of Energies.
