@@ -43,8 +43,7 @@ func Describe(backend compute.Backend) Info {
 
 // vectors says whether vector instructions were built in, with which results differ in their last digits.
 func vectors() string {
-	build, ok := debug.ReadBuildInfo()
-	if ok && slices.Contains(strings.Split(setting(build, "GOEXPERIMENT"), ","), "simd") {
+	if vectorised() {
 		return "simd"
 	}
 	return "no simd"

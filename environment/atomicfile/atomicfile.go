@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 )
@@ -48,7 +47,7 @@ func Write(path string, fill func(w io.Writer) error) (err error) {
 		return explain(path, err)
 	}
 	renamed = true
-	return SyncFolder(filepath.Dir(path))
+	return nil
 }
 
 // WriteBytes replaces the file at path by one with the given content.
@@ -73,23 +72,6 @@ func RemoveLeftovers(folder string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("removing unfinished files: %w", err)
-	}
-	return nil
-}
-
-// SyncFolder makes new names and renames in a folder last through a crash. It
-// does nothing where the system has no need of it or no way to do it: on
-// Windows, and on file systems that refuse to flush a folder.
-func SyncFolder(folder string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(folder)
-	if err == nil {
-		err = errors.Join(f.Sync(), f.Close())
-	}
-	if err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("flushing folder %s to disk: %w", folder, err)
 	}
 	return nil
 }

@@ -129,7 +129,6 @@ func TestMissingFolder(t *testing.T) {
 	for name, err := range map[string]error{
 		"file":      atomicfile.WriteBytes(path, nil),
 		"leftovers": atomicfile.RemoveLeftovers(missing),
-		"sync":      atomicfile.SyncFolder(missing),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 			t.Errorf("%s: %v, want an error that names the missing folder", name, err)
