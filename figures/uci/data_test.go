@@ -98,22 +98,6 @@ func TestChoosingIsApart(t *testing.T) {
 	}
 }
 
-// Inputs and targets are standardised by the training part alone.
-func TestStandardised(t *testing.T) {
-	d := must.Get(uci.Data{Name: "boston"}.Load(context.Background(), 0))(t)
-	sum, squares := 0.0, 0.0
-	for _, y := range d.Train.Targets {
-		sum, squares = sum+y, squares+y*y
-	}
-	n := float64(d.Train.Len())
-	if mean, variance := sum/n, squares/n; mean > 1e-12 || mean < -1e-12 || variance > 1+1e-12 || variance < 1-1e-12 {
-		t.Errorf("the training targets have the mean %g and the variance %g", mean, variance)
-	}
-	if d.Train.Inputs.(nets.Floats).Size() != 13 || !(d.Unit > 0) {
-		t.Errorf("inputs of %d features, unit %g", d.Train.Inputs.(nets.Floats).Size(), d.Unit)
-	}
-}
-
 func TestDataThatCannotBe(t *testing.T) {
 	for want, err := range map[string]error{
 		"there is no UCI data set \"yatch\"": uci.Data{Name: "yatch"}.Check(),

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/plot"
-
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/nets"
@@ -285,7 +283,7 @@ func TestPairedOfUnknownMetric(t *testing.T) {
 	}
 }
 
-// MFVI on protein was not run and wine only in part.
+// MFVI on protein was not run, wine only in part, and an ensemble on one split less for 4000 epochs, where it is not drawn.
 func TestFigures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	isTuned := func(e experiment.Experiment) bool { return e.Preset == "uci.Tuned" } // these change with what is chosen
@@ -295,7 +293,10 @@ func TestFigures(t *testing.T) {
 		}),
 		slices.DeleteFunc(set(t, "uci-options"), func(e experiment.Experiment) bool { return e.Task.Name == "wine" }),
 		slices.DeleteFunc(set(t, "uci-energy"), isTuned),
-		slices.DeleteFunc(set(t, "uci-converged"), func(e experiment.Experiment) bool { return e.Task.Name != "yacht" && e.Task.Name != "boston" }),
+		slices.DeleteFunc(set(t, "uci-converged"), func(e experiment.Experiment) bool {
+			missing := e.Recipe.Epochs == 4000 && e.Method.Name == methods.Ensemble.Name && e.Split == 0
+			return missing || e.Task.Name != "yacht" && e.Task.Name != "boston"
+		}),
 	)
 	lines := made(experiments, func(e experiment.Experiment) map[string]float64 {
 		v := 3 - 0.1*float64(len(e.Method.Name)) + 0.1*rng.NormFloat64()
@@ -313,26 +314,6 @@ func TestFigures(t *testing.T) {
 				t.Errorf("it calls itself %s, doc %q", f.Name, named.Doc)
 			}
 		})
-	}
-}
-
-// labels are those of the methods beside the first panel of a picture.
-func labels(f report.Figure) []string {
-	var list []string
-	for _, tick := range f.Panels[0][0].Y.Tick.Marker.(plot.ConstantTicks) {
-		list = append(list, tick.Label)
-	}
-	return list
-}
-
-// A picture has a line for each method of the paper's tables and MFVI.
-func TestPictureRows(t *testing.T) {
-	f := must.Get(NLLFigure(tables.Of(nil)))(t)
-	if got, want := labels(f), []string{"MFVI", "MC Dropout", "Variational Dropout", "Rank-1 BNN", "Density Uncertainty"}; !slices.Equal(got, want) {
-		t.Errorf("the methods are %q, want %q", got, want)
-	}
-	if p := f.Panels[1][4]; p.Title.Text != "Energy Efficiency (heating)" || p.X.Label.Text != "not run" || math.IsInf(p.X.Min, 0) {
-		t.Errorf("the last panel is %q, %q", p.Title.Text, p.X.Label.Text)
 	}
 }
 

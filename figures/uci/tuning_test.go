@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
@@ -115,43 +113,6 @@ func TestConvergedTable(t *testing.T) {
 	table = must.Get(ConvergedTable(tables.Of(lines)))(t)
 	if want := ", not significant; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.000000 [") || !strings.HasSuffix(table.Measured[measured], want) {
 		t.Errorf("it was measured so: %q, want a last paragraph that ends with %q", table.Measured, want)
-	}
-}
-
-// The picture of longer training has the means over the splits that all lengths have; what is not complete is not drawn.
-func TestConvergedFigure(t *testing.T) {
-	after := func(i int, m experiment.Method) experiment.Experiments {
-		return firstFive(trainings()[i].runs("yacht", m))
-	}
-	lines := slices.Concat(
-		made(after(0, detached), level(3)), made(trainings()[1].runs("yacht", detached), level(1)), made(after(2, detached), level(2)),
-		made(after(0, methods.MCDropout), level(4)), made(after(2, methods.MCDropout)[1:], level(1)),
-	)
-	for _, c := range []struct {
-		name  string
-		lines []experiment.Result
-		drawn int // shapes of the panel of Yacht
-		top   float64
-	}{{"nothing run", nil, 0, 1}, {"two methods", lines, 4, 4.3}} {
-		t.Run(c.name, func(t *testing.T) {
-			f := must.Get(ConvergedFigure(tables.Of(c.lines)))(t)
-			if len(f.Panels) != 2 || len(f.Panels[1]) != 3 {
-				t.Fatalf("%d rows of panels", len(f.Panels))
-			}
-			svg := string(must.Get(f.Bytes(report.SVG))(t))
-			p := f.Panels[1][2]
-			if p.Title.Text != "Yacht Hydrodynamics" || c.lines != nil && math.Abs(p.Y.Max-c.top) > 0.1 || p.X.Min > 2 || p.X.Max < math.Log10(4000) {
-				t.Errorf("%s from %v to %v and up to %v, want %v", p.Title.Text, p.X.Min, p.X.Max, p.Y.Max, c.top)
-			}
-			if got := strings.Count(svg, "<path") - strings.Count(string(must.Get(must.Get(ConvergedFigure(tables.Of(nil)))(t).Bytes(report.SVG))(t)), "<path"); c.drawn == 0 && got != 0 || c.drawn > 0 && got < c.drawn {
-				t.Errorf("%d shapes more than without runs, want at least %d", got, c.drawn)
-			}
-			for _, wrong := range []string{"NaN", "Inf"} {
-				if strings.Contains(svg, wrong) {
-					t.Errorf("the picture has a %s", wrong)
-				}
-			}
-		})
 	}
 }
 
