@@ -181,13 +181,6 @@ class Lab(Browser):
         run(2, "no cell has kept “other”")
         run(3, "is declared in the cell with “func twice” below “1. The start”")
 
-    def test_launcher(self):
-        """The tile that JupyterLab begins with makes the same notebook as its menu."""
-        self.page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Go (gonb)").click()
-        self.seen(':text("Statements stand below a line that reads")')
-        made = [path.name for path in self.folder.glob("*.ipynb")]
-        self.assertEqual(made, ["Untitled.ipynb"])
-
 
 MEASURE = """() => ({
   width: document.documentElement.scrollWidth,
@@ -391,6 +384,7 @@ class Live(Browser):
         page.evaluate("figure.points.set([{x: -1, y: 1}, {x: 1, y: 2.5}])")
         page.locator("#steps").fill("200")
         page.wait_for_function("location.hash.includes('steps=200')")
+        self.assertFalse(page.locator("#lesson").is_visible())
         again, _ = self.start(page.url.replace("live.html", "live.html?present"), width={"width": 1280, "height": 720})
         self.assertEqual(again.evaluate("figure.points.list"), [{"x": -1, "y": 1}, {"x": 1, "y": 2.5}])
         request = again.evaluate("figure.request('mfvi')")

@@ -338,6 +338,7 @@ class Figure {
     state.set("methods", this.shown().map((panel) => panel.method).join(" "));
     if (this.points.list !== this.data) state.set("points", this.points.list.map(({ x, y }) => `${x.toFixed(2)},${y.toFixed(1)}`).join(" "));
     history.replaceState(null, "", `#${state}`);
+    byId("lesson").style.visibility = state.has("points") || state.get("seed") !== "0" ? "hidden" : ""; // its numbers are those of a preset
   }
 
   request(method) {
