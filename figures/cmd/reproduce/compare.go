@@ -24,7 +24,7 @@ type againCommand struct {
 // order, but processors round differently.
 const trainingRounds, measuringRounds = 1e-5, 1e-9
 
-// Run runs stored experiments again: the first of each group, which differ in split and seed alone. Or it measures all.
+// Run runs or measures stored experiments again.
 func (a againCommand) Run(ctx context.Context, c command) error {
 	list, err := a.experiments(c)
 	if err != nil {
@@ -34,15 +34,9 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 	if err != nil {
 		return err
 	}
-	taken := map[string]bool{}
 	list = slices.DeleteFunc(list, func(e experiment.Experiment) bool {
 		_, has := index.Find(e)
-		if !has || a.Measure {
-			return !has
-		}
-		again := taken[e.Group()]
-		taken[e.Group()] = true
-		return again
+		return !has
 	})
 	if len(list) == 0 {
 		return usagef("%s has none of these experiments", store.Folder)

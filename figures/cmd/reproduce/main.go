@@ -80,7 +80,7 @@ type command struct {
 type commands struct {
 	List   listCommand   `cmd:"" help:"List the sets of experiments, the tables and the figures, and what is done."`
 	Run    runCommand    `cmd:"" help:"Run the experiments of a set that the store lacks. After Ctrl-C the same command resumes. Exit status 3: some diverged."`
-	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, the first of each group, and compare. Nothing is stored."`
+	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, and compare. Nothing is stored."`
 	Table  tableCommand  `cmd:"" help:"Print or write a table of the stored results."`
 	Figure figureCommand `cmd:"" help:"Write a figure of the stored results."`
 }

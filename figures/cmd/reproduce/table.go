@@ -22,9 +22,7 @@ import (
 
 type tableCommand struct {
 	Table string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
-	storesFlag
-	Format string `placeholder:"FORMAT" help:"md, latex or csv (default: that of the file of --out, else md)."`
-	Out    path   `placeholder:"PATH" help:"Write to this file or folder in place of printing; for \"all\" a folder."`
+	output
 }
 
 // Run makes tables.
@@ -44,14 +42,12 @@ func (t tableCommand) Run(c command) error {
 			return []byte(cited(text, format, citation(x.Used()))), "", err
 		}})
 	}
-	return output{t.storesFlag, t.Format, string(t.Out)}.write(c, all, report.TableFormats())
+	return t.write(c, all, report.TableFormats())
 }
 
 type figureCommand struct {
 	Figure string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
-	storesFlag
-	Format string `placeholder:"FORMAT" help:"svg, png or pdf (default: that of the file of --out, else svg)."`
-	Out    path   `default:"./" placeholder:"PATH" help:"The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
+	output
 }
 
 // Run makes figures.
@@ -75,7 +71,8 @@ func (f figureCommand) Run(c command) error {
 			return picture, text, err
 		}})
 	}
-	return output{f.storesFlag, f.Format, string(f.Out)}.write(c, all, report.FigureFormats())
+	f.Out = cmp.Or(f.Out, "./")
+	return f.write(c, all, report.FigureFormats())
 }
 
 // A product is a table or a figure that can be made. caption is what to say of it; "" if it says so itself.
@@ -87,7 +84,8 @@ type product struct {
 // An output says from which stores products are made, in which format, and to which file or folder; "" prints them.
 type output struct {
 	storesFlag
-	format, to string
+	Format string `placeholder:"FORMAT" help:"md, latex or csv of a table, and svg, png or pdf of a figure (default: that of the file of --out, else the first)."`
+	Out    path   `placeholder:"PATH" help:"The file or folder to write to (default: tables are printed, and figures are files here); for \"all\" a folder."`
 }
 
 // write makes products, and writes or prints them. If one of several cannot be made, the others are.
@@ -103,7 +101,7 @@ func (o output) write(c command, all []product, formats []string) error {
 	var failed []string
 	for i, one := range all {
 		content, caption, err := one.make(index.Watched(), format)
-		file := o.to
+		file := string(o.Out)
 		if folder {
 			file = filepath.Join(file, one.name+ending(format))
 		}
@@ -114,13 +112,13 @@ func (o output) write(c command, all []product, formats []string) error {
 		case err != nil:
 			failed = append(failed, one.name+": "+err.Error())
 			continue
-		case o.to == "" && i > 0:
+		case o.Out == "" && i > 0:
 			content = append([]byte("\n"), content...)
 			fallthrough
-		case o.to == "":
+		case o.Out == "":
 			err = c.say(string(content))
 		case folder:
-			err = os.MkdirAll(o.to, 0o755)
+			err = os.MkdirAll(string(o.Out), 0o755)
 			fallthrough
 		default:
 			err = errors.Join(err, atomicfile.WriteBytes(file, content))
@@ -142,16 +140,17 @@ func (o output) write(c command, all []product, formats []string) error {
 // choose returns the format that was asked for, or else that of the file, or the first one, and whether the output is a
 // folder. A file whose name has the ending of another format would be taken for what it is not.
 func (o output) choose(formats []string, several bool) (format string, folder bool, err error) {
-	info, err := os.Stat(o.to)
-	folder = several || strings.HasSuffix(o.to, "/") || err == nil && info.IsDir()
-	format = cmp.Or(o.format, formats[0])
-	if extension := filepath.Ext(o.to); !folder && extension != "" {
+	to := string(o.Out)
+	info, err := os.Stat(to)
+	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
+	format = cmp.Or(o.Format, formats[0])
+	if extension := filepath.Ext(to); !folder && extension != "" {
 		i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
 		if i < 0 {
-			return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", o.to, extension, inWords(formats))
+			return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, inWords(formats))
 		}
-		if format = cmp.Or(o.format, formats[i]); format != formats[i] {
-			return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", o.to, formats[i], format)
+		if format = cmp.Or(o.Format, formats[i]); format != formats[i] {
+			return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", to, formats[i], format)
 		}
 	}
 	if !slices.Contains(formats, format) {
