@@ -110,9 +110,6 @@ func scalerOf(p *experiment.Predictions) datasets.Scaler {
 	return datasets.Scaler{Mean: []float64{p.Zero}, Std: []float64{p.Unit}}
 }
 
-// hasSpread says whether the function differs from draw to draw.
-func (c curve) hasSpread() bool { return slices.Max(c.std) > 0 }
-
 // gapRatio is the mean standard deviation of the function in the middle of the gap, x in [-1, 1], over that at the data.
 // Above 1 the network is less certain where it has seen nothing.
 func (c curve) gapRatio() float64 { return c.stdFrom(0, 1) / c.stdFrom(2, 4) }
@@ -150,7 +147,7 @@ func Gap(p *experiment.Predictions) (map[string]float64, error) {
 		}
 	}
 	found := map[string]float64{results.MetricNoiseStd: c.noise, results.MetricGapCoverage: inside / all}
-	if c.hasSpread() {
+	if slices.Max(c.std) > 0 { // the function differs from draw to draw
 		found[results.MetricGapRatio] = c.gapRatio()
 	}
 	return found, nil

@@ -135,25 +135,18 @@ type run struct {
 	trainX, trainY []float64
 }
 
-func runOf(r experiment.Result) (run, error) {
-	data := cubicData(r.Split)
-	found := run{Result: r, trainX: data.X, trainY: data.Y}
-	if r.Diverged {
-		return found, nil
-	}
-	p, err := predictionsOf(r)
-	if err == nil {
-		found.curve, err = curveOf(p)
-	}
-	return found, err
-}
-
-func runsOf(list []experiment.Result) ([]run, error) {
-	var runs []run
+func runsOf(list []experiment.Result) (runs []run, err error) {
 	for _, r := range list {
-		found, err := runOf(r)
-		if err != nil {
-			return nil, err
+		data := cubicData(r.Split)
+		found := run{Result: r, trainX: data.X, trainY: data.Y}
+		if !r.Diverged {
+			p, err := predictionsOf(r)
+			if err == nil {
+				found.curve, err = curveOf(p)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		runs = append(runs, found)
 	}
