@@ -1,4 +1,4 @@
-// Package layertest checks layers of your own, in one line of a test:
+// Package layertest checks layers of your own:
 //
 //	func TestMine(t *testing.T) { layertest.Dense(t, mine.Layers{}) }
 //
