@@ -59,16 +59,6 @@ func Kept[T any](name string) T {
 	return value
 }
 
-// Forget removes what was kept under the name, if anything was.
-func Forget(name string) {
-	keptHere.Delete(name)
-	if path := keptPath(name); path != "" {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			panic(err)
-		}
-	}
-}
-
 // kept is a value as it is stored.
 type kept struct {
 	Kernel  string // the folder of the kernel that kept it, another one after a restart
@@ -107,7 +97,7 @@ func readKept(name string) (kept, error) {
 	}
 	var record kept
 	if err := gob.NewDecoder(bytes.NewReader(content)).Decode(&record); err != nil {
-		return kept{}, fmt.Errorf("notebook: what was kept under %q cannot be read: %w; notebook.Forget(%[1]q) removes it", name, err)
+		return kept{}, fmt.Errorf("notebook: what was kept under %q cannot be read: %w; keep it again", name, err)
 	}
 	return record, nil
 }
@@ -124,7 +114,7 @@ func mustFind(name string) kept {
 	}
 	Check(err)
 	if In() && record.Kernel != os.Getenv(protocol.GONB_TMP_DIR_ENV) {
-		Markdown(fmt.Sprintf("*“%s” was kept on %s. `notebook.Forget(%[1]q)` removes it.*", name, record.Time.Format("2 January at 15:04:05")))
+		Markdown(fmt.Sprintf("*“%s” was kept on %s.*", name, record.Time.Format("2 January at 15:04:05")))
 	}
 	return record
 }
