@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"fmt"
 	"slices"
 
 	"densityuncertainty/figures/experiment"
@@ -55,18 +54,11 @@ func ClaimsTable(x *tables.Index) (report.Table, error) {
 	return againstDensity("uci-claims", paperMethods(), claimSettings()...).Make(x)
 }
 
-// Paired compares methods on the small data sets split by split with density uncertainty, by the metric
-// results.MetricRMSE or results.MetricNLL. The methods are Rank-1, since the paper's others have larger errors on all of
-// these sets, and those that this project adds.
-func Paired(x *tables.Index, metricName string) (report.Table, error) {
+// Paired compares methods on the small data sets split by split with density uncertainty: Rank-1, since the paper's others
+// have larger errors on all of these sets, and those that this project adds.
+func Paired(x *tables.Index) (report.Table, error) {
 	list := append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...)
-	for _, of := range tableMetrics {
-		if of.Metric == metricName {
-			lines := paperSetting(SmallDatasets()...).lines("", of.Mean, list, methods.Density)
-			return sheet("paired-"+metricName, report.MarksAgainst(methods.Density.Name), list, lines).Make(x)
-		}
-	}
-	return report.Table{}, fmt.Errorf("uci: the metric is %q, want %s or %s", metricName, nll.Metric, rmse.Metric)
+	return againstDensity("paired", list, paperSetting(SmallDatasets()...)).Make(x)
 }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
