@@ -380,7 +380,7 @@ func withEnsembles(x *tables.Index) (*tables.Index, error) {
 		if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
 			continue
 		}
-		r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
+		r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return EnsembleResult(e, members) })
 		if err != nil {
 			return nil, fmt.Errorf("cifar: %w", err)
 		}
@@ -389,8 +389,8 @@ func withEnsembles(x *tables.Index) (*tables.Index, error) {
 	return x, nil
 }
 
-// ensembleResult is the result of an ensemble of single networks.
-func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {
+// EnsembleResult is the result of an ensemble of single networks, under an experiment: that which would train it.
+func EnsembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {
 	var members []*experiment.Predictions
 	for _, r := range networks {
 		p, err := r.Predictions()

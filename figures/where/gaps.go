@@ -37,6 +37,7 @@ func Tables() []tables.Named {
 		{Name: "where-gap-methods", Doc: "density layers against the other methods in gaps", Make: GapMethodTable},
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Make: ExactGapsTable},
+		{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Make: ImageTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
 		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: DecisionTable},
 		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: BanditTable},
