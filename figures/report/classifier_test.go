@@ -65,19 +65,18 @@ func separations() []report.Separation {
 	return []report.Separation{
 		{Title: "Density Uncertainty", Label: "energy statistic", Log: true, Inside: report.Sample{"CIFAR-10", statistic(10000, 900, 0.05)}, Outside: []report.Sample{{"SVHN", statistic(26032, 1100, 0.1)}}},
 		{Title: "MFVI", Label: "1 - largest probability", Log: true, Inside: report.Sample{"CIFAR-10", doubt(10000, 4)}, Outside: []report.Sample{{"SVHN", doubt(26032, 0.5)}}},
-		{Title: "MFVI, plain axis", Label: "largest probability", Lower: true, Inside: report.Sample{"CIFAR-10", confidence(10000, 4)}, Outside: []report.Sample{{"SVHN", confidence(26032, 0.5)}}},
 		{Title: "Two other sets", Label: "entropy (nats)", Inside: report.Sample{"CIFAR-10", confidence(10001, -3)}, Outside: []report.Sample{{"SVHN", confidence(26032, 0)}, {"CIFAR-100", confidence(9999, -1)}}},
 	}
 }
 
-func TestOODHistograms(t *testing.T) {
-	f, err := report.OODHistograms("ood", separations())
+func TestOODThreshold(t *testing.T) {
+	f, err := report.OODThreshold("ood", separations(), 0.05)
 	figtest.Golden(t)(f, err)
 	// Values that are all equal, and zeros on a logarithmic axis, can be drawn.
 	same := report.Separation{Title: "same", Inside: report.Sample{"a", []float64{1, 1}}, Outside: []report.Sample{{"b", []float64{1}}}}
 	zeros := report.Separation{Title: "zeros", Log: true, Inside: report.Sample{"a", []float64{0, 1}}, Outside: []report.Sample{{"b", []float64{10}}}}
 	for _, s := range []report.Separation{same, zeros} {
-		f := must.Get(report.OODHistograms(s.Title, []report.Separation{s}))(t)
+		f := must.Get(report.OODThreshold(s.Title, []report.Separation{s}, 0.05))(t)
 		if _, err := f.Bytes(report.SVG); err != nil {
 			t.Error(err)
 		}
@@ -178,7 +177,7 @@ func TestImageStrips(t *testing.T) {
 func TestClassifierFiguresReject(t *testing.T) {
 	layers, sets := layerSamples()
 	ood := func(log bool, inside, outside []float64) (report.Figure, error) {
-		return report.OODHistograms("n", []report.Separation{{Log: log, Inside: report.Sample{"a", inside}, Outside: []report.Sample{{"b", outside}}}})
+		return report.OODThreshold("n", []report.Separation{{Log: log, Inside: report.Sample{"a", inside}, Outside: []report.Sample{{"b", outside}}}}, 0.1)
 	}
 	energies := func(values ...float64) (report.Figure, error) {
 		return report.LayerEnergies("n", []string{"dense"}, []report.LayerSample{{"a", [][]float64{values}}})
@@ -191,13 +190,12 @@ func TestClassifierFiguresReject(t *testing.T) {
 			return report.ReliabilityDiagrams("n", []report.Judged{{Name: "empty"}}, 10)
 		}},
 		{"n: no methods", func() (report.Figure, error) { return report.ReliabilityDiagrams("n", nil, 10) }},
-		{"no separations", func() (report.Figure, error) { return report.OODHistograms("n", nil) }},
+		{"no separations", func() (report.Figure, error) { return report.OODThreshold("n", nil, 0.1) }},
 		{"1.5 is no rate", func() (report.Figure, error) { return report.OODThreshold("n", separations(), 1.5) }},
 		{"NaN is no rate", func() (report.Figure, error) { return report.OODThreshold("n", separations(), math.NaN()) }},
-		{"has no scores", func() (report.Figure, error) {
-			return report.OODThreshold("n", []report.Separation{{Inside: report.Sample{"a", nil}}}, 0.1)
-		}},
-		{"of one kind", func() (report.Figure, error) { return ood(false, []float64{1}, nil) }},
+		{`"a" has no scores`, func() (report.Figure, error) { return ood(false, nil, []float64{1}) }},
+		{`"b" has no scores`, func() (report.Figure, error) { return ood(false, []float64{1}, nil) }},
+		{"is NaN", func() (report.Figure, error) { return ood(true, []float64{1}, []float64{math.NaN()}) }},
 		{"no place on a logarithmic", func() (report.Figure, error) { return ood(true, []float64{-1, 1}, []float64{1}) }},
 		{"no value is above 0", func() (report.Figure, error) { return ood(true, []float64{0}, []float64{0}) }},
 		{"0 layers", func() (report.Figure, error) { return report.LayerEnergies("n", nil, sets) }},

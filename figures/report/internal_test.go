@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -54,39 +53,18 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// The area under the curve of a separation is that of the scores, whichever end is the strange one.
-func TestAreaOfASeparation(t *testing.T) {
-	for _, c := range []struct {
-		lower bool
-		want  float64
-	}{{false, 3. / 4}, {true, 1. / 4}} { // of 4 pairs the outside's is higher in 3
-		s := Separation{Lower: c.lower, Inside: Sample{"in", []float64{1, 3}}, Outside: []Sample{{"out", []float64{2, 4}}}}
-		if got := s.auroc(s.Outside[0]); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("lower %t: %v, want %v", c.lower, got, c.want)
-		}
-		f := must.Get(OODHistograms("n", []Separation{s}))(t)
-		svg, err := f.Bytes(SVG)
-		if want := fmt.Sprintf("AUROC %.3f", c.want); err != nil || !bytes.Contains(svg, []byte(want)) {
-			t.Errorf("lower %t: the legend lacks %s, %v", c.lower, want, err)
-		}
-	}
-}
-
 // A threshold has the asked fraction of the test set beyond it, on the strange side.
 func TestThresholdOfASeparation(t *testing.T) {
 	for _, c := range []struct {
-		lower     bool
 		rate      float64
 		threshold float64
 		want      []string
 	}{
-		{false, 0, 4, []string{"in, FPR 0%", "out, TPR 33%"}},
-		{false, 0.25, 3, []string{"in, FPR 25%", "out, TPR 67%"}},
-		{false, 1, 1, []string{"in, FPR 75%", "out, TPR 100%"}}, // beyond the smallest
-		{true, 0.5, 3, []string{"in, FPR 50%", "out, TPR 33%"}},
-		{true, 1, 4, []string{"in, FPR 75%", "out, TPR 67%"}},
+		{0, 4, []string{"in, FPR 0%", "out, TPR 33%"}},
+		{0.25, 3, []string{"in, FPR 25%", "out, TPR 67%"}},
+		{1, 1, []string{"in, FPR 75%", "out, TPR 100%"}}, // beyond the smallest
 	} {
-		s := Separation{Lower: c.lower, Inside: Sample{"in", []float64{3, 1, 4, 2}}, Outside: []Sample{{"out", []float64{2, 3.5, 7}}}}
+		s := Separation{Inside: Sample{"in", []float64{3, 1, 4, 2}}, Outside: []Sample{{"out", []float64{2, 3.5, 7}}}}
 		if got := s.threshold(c.rate); got != c.threshold {
 			t.Errorf("%+v: threshold %g", c, got)
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,9 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-
-	"densityuncertainty/dul/metrics"
 )
 
 // Sample is a named list of numbers, one for each example of a set.
@@ -20,14 +16,13 @@ type Sample struct {
 	Values []float64
 }
 
-// Separation is one panel of OODHistograms: a number by which examples out of distribution are told from
-// those of the test set.
+// Separation is one panel of OODThreshold: a number by which examples out of distribution are told from
+// those of the test set. Theirs is larger.
 type Separation struct {
 	Title   string   // for example "Density Uncertainty"
 	Label   string   // of the axis, for example "energy statistic" or "1 - largest probability"
 	Inside  Sample   // the test set
 	Outside []Sample // the sets out of distribution
-	Lower   bool     // strange examples have lower numbers, as with the largest probability itself
 	Log     bool     // a logarithmic axis, for numbers of many sizes, which 0 may be among: it is drawn at the smallest other
 }
 
@@ -38,76 +33,54 @@ const (
 	outsideAxis = 0.002
 )
 
-// OODHistograms is a figure of histograms scaled to an area of one, a panel for each separation, up to
-// four in a row. On a logarithmic axis the density is that of the logarithm to base 10. The legends have the area under the receiver operating characteristic (metrics.AUROC).
-func OODHistograms(name string, separations []Separation) (Figure, error) {
-	panels, err := oodPanels(name, separations, nil)
-	if err != nil {
-		return Figure{}, err
-	}
-	// Every panel has its own numbers, and so both axes.
-	f := inRows(name, panels, 230, 175, func(p *plot.Plot, _, first bool) {
-		if !first {
-			p.Y.Label.Text = ""
-		}
-	})
-	f.Caption = words.Caption("ood", nil)
-	return f, nil
-}
-
-// OODThreshold is OODHistograms with a threshold in each panel, beyond which examples count as strange: the one
-// that a fraction of the test set is beyond, the false positives. Instead of the areas the legends have the
-// rate of false positives (FPR), and of true ones (TPR) among each set out of distribution.
+// OODThreshold is a figure of histograms scaled to an area of one, a panel for each separation, up to four in a row. On a
+// logarithmic axis the density is that of the logarithm to base 10. Beyond a threshold examples count as strange: the one
+// that a fraction of the test set is beyond, the false positives. The legends have the rate of false positives (FPR), and of
+// true ones (TPR) among each set out of distribution.
 func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {
 	if !(falsePositives >= 0 && falsePositives <= 1) {
 		return Figure{}, fmt.Errorf("report: %s: %g is no rate of false positives, want 0 to 1", name, falsePositives)
 	}
-	panels, err := oodPanels(name, separations, &falsePositives)
-	if err != nil {
-		return Figure{}, err
-	}
-	f := Figure{Name: name, Panels: [][]*plot.Plot{panels}, Width: vg.Points(float64(270 * len(panels))), Height: 180,
-		Caption: words.Caption("threshold", nil)}
-	return f, nil
-}
-
-// oodPanels are those of OODHistograms, with thresholds if falsePositives is not nil.
-func oodPanels(name string, separations []Separation, falsePositives *float64) (panels []*plot.Plot, err error) {
 	if len(separations) == 0 {
-		return nil, fmt.Errorf("report: %s: no separations", name)
+		return Figure{}, fmt.Errorf("report: %s: no separations", name)
 	}
+	var panels []*plot.Plot
 	for _, s := range separations {
 		p, err := separationPlot(s, falsePositives)
 		if err != nil {
-			return nil, fmt.Errorf("report: %s: %s: %w", name, s.Title, err)
+			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, s.Title, err)
 		}
 		panels = append(panels, p)
 	}
-	return panels, nil
+	// Every panel has its own numbers, and so both axes.
+	f := inRows(name, panels, 250, 175, func(p *plot.Plot, _, first bool) {
+		if !first {
+			p.Y.Label.Text = ""
+		}
+	})
+	f.Caption = words.Caption("threshold", nil)
+	return f, nil
 }
 
-func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
+func separationPlot(s Separation, falsePositives float64) (*plot.Plot, error) {
 	p := New(s.Title, s.Label, "density")
 	colours := Palette()
-	all := []Sample{s.Inside}
-	for _, out := range s.Outside {
-		area := s.auroc(out)
-		if math.IsNaN(area) {
-			return nil, errors.New("all examples are of one kind, or some scores are NaN")
+	all := append([]Sample{s.Inside}, s.Outside...)
+	for _, set := range all {
+		if len(set.Values) == 0 {
+			return nil, fmt.Errorf("the set %q has no scores", set.Name)
 		}
-		all = append(all, Sample{fmt.Sprintf("%s, AUROC %.3f", out.Name, area), out.Values})
+		if err := finite(set.Name, "score", set.Values); err != nil {
+			return nil, err
+		}
 	}
-	var thresholds []float64 // one or none
-	if falsePositives != nil {
-		if len(s.Inside.Values) == 0 {
-			return nil, fmt.Errorf("the test set %q has no scores to find a threshold by", s.Inside.Name)
+	threshold := s.threshold(falsePositives)
+	for i, set := range all {
+		rate := "TPR"
+		if i == 0 {
+			rate = "FPR"
 		}
-		threshold := s.threshold(*falsePositives)
-		thresholds = []float64{threshold}
-		all[0].Name = fmt.Sprintf("%s, FPR %.0f%%", s.Inside.Name, 100*s.beyond(s.Inside, threshold))
-		for i, out := range s.Outside {
-			all[1+i].Name = fmt.Sprintf("%s, TPR %.0f%%", out.Name, 100*s.beyond(out, threshold))
-		}
+		all[i].Name = fmt.Sprintf("%s, %s %.0f%%", set.Name, rate, 100*beyond(set, threshold))
 	}
 	place := func(v float64) float64 { return v } // on the axis
 	if s.Log {
@@ -142,11 +115,9 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 		}
 	}
 	p.X.Min, p.X.Max, p.Y.Min = low, high, 0
-	for _, threshold := range thresholds {
-		at := min(max(place(threshold), low), high)
-		if err := Dashes(p, "", []float64{at, at}, []float64{0, p.Y.Max}, Red); err != nil {
-			return nil, err
-		}
+	at := min(max(place(threshold), low), high)
+	if err := Dashes(p, "", []float64{at, at}, []float64{0, p.Y.Max}, Red); err != nil {
+		return nil, err
 	}
 	p.Y.Max *= 1 + 0.13*float64(len(all)) // room for the legend
 	p.Legend.Top, p.Legend.Left = true, true
@@ -157,32 +128,18 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 func (s Separation) threshold(falsePositives float64) float64 {
 	values := slices.Sorted(slices.Values(s.Inside.Values))
 	n := int(math.Round(falsePositives * float64(len(values))))
-	if s.Lower {
-		return values[min(n, len(values)-1)]
-	}
 	return values[max(len(values)-1-n, 0)]
 }
 
 // beyond is the fraction of a set that looks stranger than the threshold.
-func (s Separation) beyond(set Sample, threshold float64) float64 {
+func beyond(set Sample, threshold float64) float64 {
 	n := 0
 	for _, v := range set.Values {
-		if s.Lower && v < threshold || !s.Lower && v > threshold {
+		if v > threshold {
 			n++
 		}
 	}
 	return float64(n) / float64(len(set.Values))
-}
-
-// auroc is the area for one set out of distribution.
-func (s Separation) auroc(out Sample) float64 {
-	score := slices.Concat(s.Inside.Values, out.Values)
-	if s.Lower {
-		for i := range score {
-			score[i] = -score[i]
-		}
-	}
-	return metrics.AUROC(score, slices.Concat(make([]bool, len(s.Inside.Values)), slices.Repeat([]bool{true}, len(out.Values))))
 }
 
 // leastPositive is the smallest of the samples' values above 0, where a logarithmic axis begins.
@@ -190,7 +147,7 @@ func leastPositive(samples []Sample) (float64, error) {
 	least := math.Inf(1)
 	for _, sample := range samples {
 		for i, v := range sample.Values {
-			if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+			if v < 0 {
 				return 0, fmt.Errorf("value %d of %s is %v, which has no place on a logarithmic axis", i, sample.Name, v)
 			}
 			if v > 0 {
