@@ -235,30 +235,20 @@ type setHead struct {
 	Width           int      `json:"width,omitempty"`
 	LastConvolution int      `json:"last_convolution"`
 	Layers          []string `json:"layers,omitempty"` // of the energies
-	Extra           []string `json:"extra,omitempty"`
 }
 
-// A column is a list of numbers of a Prediction, by its name in a file.
-type column struct {
-	name string
-	flat *[]float64
-	rows *[][]float64
-}
-
-// columns are the lists of numbers of a prediction, but for labels. Energies are copied to or from the given list.
-func (p *Prediction) columns(energies *[][]float64) []column {
-	return []column{
-		{"targets", &p.Targets, nil}, {"log_likelihood", &p.LogLikelihood, nil}, {"probabilities", &p.Probabilities, nil},
-		{"mutual_information", &p.MutualInformation, nil}, {"outputs", nil, &p.Outputs}, {"parameters", nil, &p.Parameters}, {"mean", nil, &p.Mean}, {"std", nil, &p.Std},
-		{"noise_std", nil, &p.NoiseStd}, {"energies", nil, energies},
+// columns are the lists of numbers of a prediction, by their names in a file. Each is a *[]float64, a *[][]float64 or, for
+// labels, a *[]int. Energies are copied to or from the given list.
+func (p *Prediction) columns(energies *[][]float64) map[string]any {
+	return map[string]any{
+		"targets": &p.Targets, "labels": &p.Labels, "log_likelihood": &p.LogLikelihood, "probabilities": &p.Probabilities,
+		"mutual_information": &p.MutualInformation, "outputs": &p.Outputs, "parameters": &p.Parameters, "mean": &p.Mean, "std": &p.Std,
+		"noise_std": &p.NoiseStd, "energies": energies,
 	}
 }
 
-// The names of the labels, and of probabilities that are kept as logarithms.
-const labelsColumn, logProbabilitiesColumn = "labels", "log_probabilities"
-
-// extraName is the name of the tensor of numbers of an After.
-func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", set, name) }
+// The name of probabilities that are kept as logarithms, and what the names of numbers of an After begin with.
+const logProbabilities, extraPrefix = "log_probabilities", "extra/"
 
 // encode is the content of the file of predictions.
 func (p *Predictions) encode() ([]byte, error) {
@@ -272,30 +262,18 @@ func (p *Predictions) encode() ([]byte, error) {
 			h.Layers, energies = append(h.Layers, layer.Layer), append(energies, layer.Mean)
 		}
 		head.Sets = append(head.Sets, h)
-		for _, c := range s.columns(&energies) {
-			t := c.tensor()
-			if t == nil {
-				continue
-			}
-			name := c.name
-			if c.flat == &s.Probabilities && t.DType() == dtypes.Float64 {
-				if logs, is := logsOf(s.Probabilities, s.Width); is {
-					name, t = logProbabilitiesColumn, column{flat: &logs}.tensor()
-				}
-			}
-			named[fmt.Sprintf("%d/%s", i, name)] = t
+		columns := s.columns(&energies)
+		if logs, is := logsOf(s.Probabilities, s.Width); is && slices.ContainsFunc(s.Probabilities, beyondFloat32) {
+			delete(columns, "probabilities")
+			columns[logProbabilities] = &logs
 		}
-		for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
-			h, values := &head.Sets[i], s.Extra[name]
-			h.Extra = append(h.Extra, name)
-			named[extraName(i, name)] = column{flat: &values}.tensor()
+		for name, values := range s.Extra {
+			columns[extraPrefix+name] = &values
 		}
-		if s.Labels != nil {
-			labels := make([]int32, len(s.Labels))
-			for k, label := range s.Labels {
-				labels[k] = int32(label)
+		for name, list := range columns {
+			if t := tensorOf(list); t != nil {
+				named[fmt.Sprintf("%d/%s", i, name)] = t
 			}
-			named[fmt.Sprintf("%d/%s", i, labelsColumn)] = tensors.FromFlatDataAndDimensions(labels, len(labels))
 		}
 	}
 	bad := Result{Metrics: p.Inspected}.NotFinite() // which JSON does not have; the result does
@@ -314,28 +292,39 @@ func (p *Predictions) encode() ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// tensor is the column in the smallest type that loses nothing; nil where there is none.
-func (c column) tensor() *tensors.Tensor {
+// tensorOf is a column in the smallest type that loses nothing; nil where there is none.
+func tensorOf(list any) *tensors.Tensor {
 	values, dims := []float64(nil), []int(nil)
-	switch {
-	case c.flat != nil && *c.flat != nil:
-		values, dims = *c.flat, []int{len(*c.flat)}
-	case c.rows != nil && *c.rows != nil:
-		dims = []int{len(*c.rows), len((*c.rows)[0])}
-		for _, row := range *c.rows {
-			values = append(values, row...)
+	switch list := list.(type) {
+	case *[]int:
+		if *list == nil {
+			return nil
 		}
-	default:
+		labels := make([]int32, len(*list))
+		for i, label := range *list {
+			labels[i] = int32(label)
+		}
+		return tensors.FromFlatDataAndDimensions(labels, len(labels))
+	case *[]float64:
+		values, dims = *list, []int{len(*list)}
+	case *[][]float64:
+		if *list != nil {
+			values, dims = slices.Concat(*list...), []int{len(*list), len((*list)[0])}
+		}
+	}
+	if values == nil {
 		return nil
 	}
 	dtype := dtypes.Float32
-	for _, v := range values {
-		if math.Float64bits(float64(float32(v))) != math.Float64bits(v) {
-			dtype = dtypes.Float64
-			break
-		}
+	if slices.ContainsFunc(values, beyondFloat32) {
+		dtype = dtypes.Float64
 	}
 	return params.FromFloat64(shapes.Make(dtype, dims...), values)
+}
+
+// beyondFloat32 says whether float32 loses something of a number.
+func beyondFloat32(v float64) bool {
+	return math.Float64bits(float64(float32(v))) != math.Float64bits(v)
 }
 
 // rest marks the one class of a row whose probability is not stored: it is 1 minus the others. Logarithms of probabilities
@@ -370,23 +359,6 @@ func exponentials(logs []float64, width int) []float64 {
 	return probabilities
 }
 
-// set puts the content of a tensor into the column.
-func (c column) set(t *tensors.Tensor) error {
-	values, err := params.ToFloat64(t)
-	if err != nil {
-		return err
-	}
-	if c.flat != nil {
-		*c.flat = values
-		return nil
-	}
-	width := t.Shape().Dim(1)
-	for row := range slices.Chunk(values, width) {
-		*c.rows = append(*c.rows, row)
-	}
-	return nil
-}
-
 // decodePredictions is the inverse of encode.
 func decodePredictions(content []byte) (*Predictions, error) {
 	z, err := gzip.NewReader(bytes.NewReader(content))
@@ -413,35 +385,40 @@ func decodePredictions(content []byte) (*Predictions, error) {
 		s := Prediction{Set: h.Name}
 		s.Width, s.LastConvolution = h.Width, h.LastConvolution
 		var energies [][]float64
-		for _, c := range s.columns(&energies) {
-			if t, has := named[fmt.Sprintf("%d/%s", i, c.name)]; has {
-				if err := c.set(t); err != nil {
+		columns := s.columns(&energies)
+		for name, t := range named {
+			set, name, _ := strings.Cut(name, "/")
+			if set != fmt.Sprint(i) {
+				continue
+			}
+			if name == "labels" {
+				if err := tensors.ConstFlatData(t, func(labels []int32) {
+					for _, label := range labels {
+						s.Labels = append(s.Labels, int(label))
+					}
+				}); err != nil {
 					return nil, err
 				}
+				continue
 			}
-		}
-		if t, has := named[fmt.Sprintf("%d/%s", i, logProbabilitiesColumn)]; has {
-			logs, err := params.ToFloat64(t)
+			values, err := params.ToFloat64(t)
 			if err != nil {
 				return nil, err
 			}
-			s.Probabilities = exponentials(logs, s.Width)
-		}
-		for _, name := range h.Extra {
-			if s.Extra == nil {
-				s.Extra = map[string][]float64{}
-			}
-			if s.Extra[name], err = params.ToFloat64(named[extraName(i, name)]); err != nil {
-				return nil, err
-			}
-		}
-		if t, has := named[fmt.Sprintf("%d/%s", i, labelsColumn)]; has {
-			if err := tensors.ConstFlatData(t, func(labels []int32) {
-				for _, label := range labels {
-					s.Labels = append(s.Labels, int(label))
+			switch list := columns[name].(type) {
+			case *[]float64:
+				*list = values
+			case *[][]float64:
+				*list = slices.Collect(slices.Chunk(values, t.Shape().Dim(1)))
+			default:
+				if name == logProbabilities {
+					s.Probabilities = exponentials(values, s.Width)
+				} else if extra, is := strings.CutPrefix(name, extraPrefix); is {
+					if s.Extra == nil {
+						s.Extra = map[string][]float64{}
+					}
+					s.Extra[extra] = values
 				}
-			}); err != nil {
-				return nil, err
 			}
 		}
 		for l, name := range h.Layers {
