@@ -19,18 +19,17 @@ import (
 
 // FewImages are images of half the height and width, of which few are trained on, so that a network can memorise them. A pixel
 // is the mean of the bytes of four, rounded; colours are standardised by the means and deviations of the small training images.
-// Sets with labels are added to those of cifar.Images: training images, to see how far the network is from them on others, and
-// corrupted test images.
-type FewImages struct {
-	cifar.Images
-	// TrainShown is how many of the training images are predicted, as the set "train"; 0 for none.
-	TrainShown int
-	// Corrupted is how many test images are corrupted, by each of datasets.Corruptions with each of Strengths.
-	Corrupted int
-	Strengths []int
-}
+// Sets with labels are added to those of cifar.Images: the first training images, to see how far the network is from them on
+// others, and the first test images with each of datasets.Corruptions and strengths.
+type FewImages struct{ cifar.Images }
 
-// fewIdentity is what decides the numbers of FewImages.
+// fewShown is the number of the first training and test images that sets are added of, or all of them if there are fewer.
+const fewShown = 1000
+
+// strengths are those of corruptions.
+var strengths = []int{1, 3, 5}
+
+// fewIdentity is what decides the numbers of FewImages, in the form that stored results have.
 type fewIdentity struct {
 	Images                any
 	TrainShown, Corrupted int
@@ -39,7 +38,7 @@ type fewIdentity struct {
 
 // Identity implements experiment.Identifier.
 func (d FewImages) Identity() experiment.Identity {
-	return experiment.Identity{Type: "where.FewImages", Value: fewIdentity{d.Images.Identity().Value, d.TrainShown, d.Corrupted, d.Strengths}}
+	return experiment.Identity{Type: "where.FewImages", Value: fewIdentity{d.Images.Identity().Value, fewShown, fewShown, strengths}}
 }
 
 // trainSet is the name of the set of training images.
@@ -53,22 +52,8 @@ func corruptedSet(corruption string, strength int) string {
 // corruptionSeed draws the noise of corruptions, the same for all methods.
 const corruptionSeed = 0
 
-// Check says what cannot be.
-func (d FewImages) Check() error {
-	if err := d.Images.Check(); err != nil {
-		return err
-	}
-	if d.TrainShown < 0 || d.Corrupted < 0 || (d.Corrupted == 0) != (len(d.Strengths) == 0) {
-		return fmt.Errorf("where.FewImages has TrainShown %d, Corrupted %d and Strengths %v; none may be negative, and corrupted images need strengths", d.TrainShown, d.Corrupted, d.Strengths)
-	}
-	return nil
-}
-
 // Load implements experiment.Source.
 func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error) {
-	if err := d.Check(); err != nil {
-		return experiment.Data{}, err
-	}
 	out, err := d.Images.Load(ctx, split)
 	if err != nil {
 		return out, err
@@ -79,25 +64,16 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 		out.Sets[i].Dataset = standardised(halved(s.Dataset), stats)
 	}
 	out.Train, out.HeldOut = standardised(out.Train, stats), standardised(out.HeldOut, stats)
-	if d.TrainShown > 0 {
-		shown, err := firstOf(out.Train, d.TrainShown)
-		if err != nil {
-			return out, fmt.Errorf("where.FewImages.TrainShown: %w", err)
-		}
-		out.Sets = append(out.Sets, experiment.Set{Name: trainSet, Dataset: shown})
-	}
-	if d.Corrupted == 0 {
-		return out, nil
-	}
 	at := slices.IndexFunc(out.Sets, func(s experiment.Set) bool { return s.Name == cifar.TestSet })
-	test, err := firstOf(out.Sets[at].Dataset, d.Corrupted)
-	if err != nil {
-		return out, fmt.Errorf("where.FewImages.Corrupted: %w", err)
+	if at < 0 {
+		return out, fmt.Errorf("where.FewImages corrupts the set %q, and the sets are %v", cifar.TestSet, d.Sets)
 	}
+	test := firstOf(out.Sets[at].Dataset)
+	out.Sets = append(out.Sets, experiment.Set{Name: trainSet, Dataset: firstOf(out.Train)})
 	pixels := test.Inputs.(nets.Pixels)
-	clean := &datasets.Images{Name: d.Name, N: d.Corrupted, Side: side, Pixels: pixels.Bytes, Labels: test.Labels}
+	clean := &datasets.Images{Name: d.Name, N: test.Len(), Side: side, Pixels: pixels.Bytes, Labels: test.Labels}
 	for _, corruption := range datasets.Corruptions() {
-		for _, strength := range d.Strengths {
+		for _, strength := range strengths {
 			corrupted, err := datasets.Corrupt(clean, corruption, strength, corruptionSeed)
 			if err != nil {
 				return out, err
@@ -141,14 +117,11 @@ func standardised(d train.Dataset, stats datasets.ChannelStats) train.Dataset {
 	return d
 }
 
-// firstOf are the first n images of a set.
-func firstOf(d train.Dataset, n int) (train.Dataset, error) {
-	if n > d.Len() {
-		return d, fmt.Errorf("%d images were asked for, and there are %d", n, d.Len())
-	}
-	pixels := d.Inputs.(nets.Pixels)
+// firstOf are the first images of a set.
+func firstOf(d train.Dataset) train.Dataset {
+	n, pixels := min(fewShown, d.Len()), d.Inputs.(nets.Pixels)
 	pixels.Bytes = pixels.Bytes[:n*pixels.Size()]
-	return train.Dataset{Labels: d.Labels[:n], Inputs: pixels}, nil
+	return train.Dataset{Labels: d.Labels[:n], Inputs: pixels}
 }
 
 // The metrics of LabelledImages that are not of one set.
@@ -188,7 +161,7 @@ func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
 // The scale of question 10.
 const (
 	fewTrainN, fewHeldOut, fewEpochs, fewDraws, fewShift = 5000, 1000, 100, 10, 2
-	fewShown, fewCorrupted, fewSeeds                     = 1000, 1000, 5
+	fewSeeds                                             = 5
 )
 
 // noiseStarts are the standard deviations of density layers at the start: with either, draws differ visibly.
@@ -233,10 +206,7 @@ func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, er
 
 // fewRuns are the experiments of a method, one for each seed.
 func fewRuns(m experiment.Method) experiment.Experiments {
-	data := FewImages{
-		Images:     cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}},
-		TrainShown: fewShown, Corrupted: fewCorrupted, Strengths: []int{1, 3, 5},
-	}
+	data := FewImages{cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}}}
 	return seeds(experiments(Few, data, m)[0], fewSeeds)
 }
 

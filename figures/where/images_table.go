@@ -41,7 +41,7 @@ const leastInformation, leastGap, imageDraws, imageSeed = 0.01, 0.1, 1000, 1
 // the first over resamples b of the images, the second over trainings, with s^2 the variance over seeds, pooled over the
 // methods. Its quantiles are those of t with the degrees of freedom of s^2. Both levels are tested together (Holm).
 func ImageTable(x *tables.Index) (report.Table, error) {
-	t := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewCorrupted, "Least": leastInformation}), Down: true}
+	t := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
 	t.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
 	columns := []tables.Mean{{Metric: mutualInformation}, {Metric: corruptedNLL}, {Metric: trainSet + "_nll"}}
 	t.Columns = []string{"Method"}
