@@ -125,7 +125,7 @@ func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[stri
 		for name, v := range map[string]float64{results.MetricRMSE: testError(sets[0]) * d.Unit, results.MetricNLL: nll} {
 			found[pointOf(name, d.Train.Len())] = v
 			if curves[name] = append(curves[name], v); round == a.Trainings-1 {
-				found[name+areaSuffix] = area(sizes, curves[name])
+				found[name+areaSuffix] = integrate.Trapezoidal(sizes, curves[name]) / (sizes[round] - sizes[0])
 			}
 		}
 		if round == a.Trainings-1 {
@@ -147,9 +147,6 @@ const areaSuffix = "_area"
 
 func pointOf(metric string, n int) string { return fmt.Sprintf("%s_%d", metric, n) }
 
-// area is the area under a curve, for each unit of its length: its mean height.
-func area(x, y []float64) float64 { return integrate.Trapezoidal(x, y) / (x[len(x)-1] - x[0]) }
-
 // testError is the root mean squared error of the mean, in the network's units.
 func testError(s experiment.Prediction) float64 {
 	mean, _ := s.Moments()
@@ -168,14 +165,6 @@ type Bandits struct {
 
 // Splits implements experiment.Source.
 func (b Bandits) Splits() int { return decisionSeeds + furtherSeeds }
-
-// Identity implements experiment.Identifier. How many splits there are changes none of them.
-func (b Bandits) Identity() experiment.Identity {
-	return experiment.Identity{Type: "where.Bandits", Value: banditIdentity(b)}
-}
-
-// banditIdentity is what decides the numbers of Bandits.
-type banditIdentity Bandits
 
 // Load implements experiment.Source.
 func (b Bandits) Load(_ context.Context, split int) (experiment.Data, error) {
@@ -515,12 +504,7 @@ func BanditTable(x *tables.Index) (report.Table, error) {
 // BanditFigure shows the differences of BanditTable.
 func BanditFigure(x *tables.Index) (report.Figure, error) {
 	t, err := BanditTable(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	f, err := report.Forest{Axis: "regret, less that of density layers", Within: 300}.Of(t)
-	f.Caption = prose.Caption("where-bandit picture", map[string]int{"Seeds": furtherSeeds})
-	return f, err
+	return forest(report.Forest{Axis: "regret, less that of density layers", Within: 300}, "where-bandit picture", t, err)
 }
 
 // over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.

@@ -31,16 +31,6 @@ func says(set experiment.Set, functions ...[]float64) experiment.Prediction {
 	return experiment.Prediction{Set: set.Name, Targets: set.Targets, Prediction: predict.Prediction{Mixture: predict.Mixture{Mean: functions, NoiseStd: noise}, Width: 1}}
 }
 
-// The mean height of a straight line is its height in the middle.
-func TestArea(t *testing.T) {
-	if got := area([]float64{20, 30, 40}, []float64{5, 3, 1}); math.Abs(got-3) > 1e-12 {
-		t.Errorf("the area is %v, want 3", got)
-	}
-	if got := area([]float64{0, 1, 4}, []float64{2, 2, 0}); math.Abs(got-(2+3)/4.) > 1e-12 {
-		t.Errorf("the area is %v, want 1.25", got)
-	}
-}
-
 // Acquisition adds the examples of the pool with the largest variance, and each only once; random choice adds others. The
 // learning curve has the errors of the test set in the data's own units.
 func TestAcquisition(t *testing.T) {

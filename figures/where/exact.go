@@ -273,7 +273,7 @@ func storedPosterior(e experiment.Experiment) (*experiment.Predictions, error) {
 	store := &experiment.Store{Folder: folder}
 	p, err := store.Predictions(e)
 	if errors.Is(err, experiment.ErrNoPredictions) {
-		err = fmt.Errorf("where: %w; draw it first: reproduce run where-posterior", err)
+		err = fmt.Errorf("where: %w; draw it first: reproduce run where-posterior, and for question 7 where-posterior-gaps", err)
 	}
 	if err == nil {
 		posteriors.Store(e.ID(), p)

@@ -231,11 +231,6 @@ func (p jointProblem) gain(x *tables.Index, m experiment.Method) (tables.Mean, e
 // FunctionFigure shows the tested differences of FunctionTable.
 func FunctionFigure(x *tables.Index) (report.Figure, error) {
 	t, err := FunctionTable(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
 	t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != groupGain })
-	f, err := report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}.Of(t)
-	f.Caption = prose.Caption("where-functions picture", nil)
-	return f, err
+	return forest(report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, "where-functions picture", t, err)
 }

@@ -353,10 +353,15 @@ func median(list []float64) (d metrics.Difference) {
 // GapFigure shows the differences of GapTable.
 func GapFigure(x *tables.Index) (report.Figure, error) {
 	t, err := GapTable(x)
+	return forest(report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, "where-gaps picture", t, err)
+}
+
+// forest draws the differences of a table, with the caption of a name; Seeds are those of question 6.
+func forest(f report.Forest, name string, t report.Table, err error) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, err := report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}.Of(t)
-	f.Caption = prose.Caption("where-gaps picture", nil)
-	return f, err
+	figure, err := f.Of(t)
+	figure.Caption = prose.Caption(name, map[string]int{"Seeds": furtherSeeds})
+	return figure, err
 }

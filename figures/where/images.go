@@ -159,10 +159,7 @@ func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
 }
 
 // The scale of question 10.
-const (
-	fewTrainN, fewHeldOut, fewEpochs, fewDraws, fewShift = 5000, 1000, 100, 10, 2
-	fewSeeds                                             = 5
-)
+const fewTrainN, fewHeldOut, fewEpochs, fewDraws, fewShift, fewSeeds = 5000, 1000, 100, 10, 2, 5
 
 // noiseStarts are the standard deviations of density layers at the start: with either, draws differ visibly.
 var noiseStarts = []float64{0.01, 0.1}
