@@ -59,36 +59,32 @@ func (o SGD) Update(s *model.Scope, value, gradient, rate, _ *graph.Node) *graph
 // Adam is Adam (Kingma & Ba 2015) with bias correction:
 //
 //	m = Beta1 m + (1 - Beta1) g,  v = Beta2 v + (1 - Beta2) g^2
-//	value = value - rate * (m / (1 - Beta1^t)) / (sqrt(v / (1 - Beta2^t)) + Epsilon)
+//	value = value - rate * (m / (1 - Beta1^t)) / (sqrt(v / (1 - Beta2^t)) + 1e-8)
 //
 // With Decoupled, the decay shrinks the value itself by rate * Decay (AdamW,
 // Loshchilov & Hutter 2019) instead of being added to the gradient.
 type Adam struct {
 	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
-	Epsilon      float64 // 0 means 1e-8
 	Decay        float64
 	Decoupled    bool
 }
 
 // Check says which settings cannot be.
 func (o Adam) Check() error {
-	if !amount(o.Beta1) || !amount(o.Beta2) || max(o.Beta1, o.Beta2) >= 1 || !amount(o.Epsilon) || !amount(o.Decay) {
-		return fmt.Errorf("train.Adam has Beta1 %g, Beta2 %g, Epsilon %g and Decay %g; none may be negative, and the first two must be below 1", o.Beta1, o.Beta2, o.Epsilon, o.Decay)
+	if !amount(o.Beta1) || !amount(o.Beta2) || max(o.Beta1, o.Beta2) >= 1 || !amount(o.Decay) {
+		return fmt.Errorf("train.Adam has Beta1 %g, Beta2 %g and Decay %g; none may be negative, and the first two must be below 1", o.Beta1, o.Beta2, o.Decay)
 	}
 	return nil
 }
 
 // Update implements Optimizer.
 func (o Adam) Update(s *model.Scope, value, gradient, rate, step *graph.Node) *graph.Node {
-	beta1, beta2, epsilon := o.Beta1, o.Beta2, o.Epsilon
+	beta1, beta2 := o.Beta1, o.Beta2
 	if beta1 == 0 {
 		beta1 = 0.9
 	}
 	if beta2 == 0 {
 		beta2 = 0.999
-	}
-	if epsilon == 0 {
-		epsilon = 1e-8
 	}
 	updated := value
 	if o.Decoupled {
@@ -105,7 +101,7 @@ func (o Adam) Update(s *model.Scope, value, gradient, rate, step *graph.Node) *g
 	correct2 := graph.OneMinus(graph.Exp(graph.MulScalar(step, math.Log(beta2))))
 	// rate/correct1 and sqrt(correct2) are scalars: the correction costs
 	// nothing per entry.
-	denominator := graph.AddScalar(graph.Mul(graph.Sqrt(v), graph.Reciprocal(graph.Sqrt(correct2))), epsilon)
+	denominator := graph.AddScalar(graph.Mul(graph.Sqrt(v), graph.Reciprocal(graph.Sqrt(correct2))), 1e-8)
 	return graph.Sub(updated, graph.Div(graph.Mul(m, graph.Div(rate, correct1)), denominator))
 }
 
