@@ -187,7 +187,7 @@ func (p *Posterior) Predict(at [][]float64, x nets.Floats) (predict.Mixture, err
 	if err := p.Set(at); err != nil {
 		return all, err
 	}
-	found, err := p.predictor.PredictReplicas(context.Background(), slices.Repeat([]nets.Floats{x}, p.model.Replicas)...)
+	found, err := p.predictor.PredictReplicas(context.Background(), slices.Repeat([]nets.Inputs{x}, p.model.Replicas)...)
 	if err != nil {
 		return all, fmt.Errorf("hmc: %w", err)
 	}

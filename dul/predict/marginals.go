@@ -19,7 +19,7 @@ import (
 // its head. They are a mixture of one component for each replica, or a single one
 // without replicas. What is not finite is an error as in Sample, and of replicas none,
 // as in SampleReplicas.
-func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture, error) {
+func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]Mixture, error) {
 	if m == nil {
 		return nil, errNoModel
 	}
@@ -30,20 +30,13 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture,
 	if _, is := m.Likelihood.(likelihood.Gaussian); !is {
 		return nil, fmt.Errorf("marginals with a likelihood of type %T; likelihood.Gaussian is needed", m.Likelihood)
 	}
-	if len(x) != m.Count() {
-		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), m.Replicas)
-	}
-	inputs := make([]nets.Inputs, len(x))
-	for i := range x {
-		inputs[i] = x[i]
-	}
 	both := *m
 	both.Network, both.Likelihood = moments{network}, withVariance{}
 	p, err := NewPredictor(&both, Options{Samples: 1})
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.predict(ctx, inputs...)
+	found, err := p.predict(ctx, x...)
 	if err := errors.Join(err, p.Close()); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func sparse(t *testing.T, seeds ...uint64) *nets.Model {
 // fewer inputs; before training f has the prior's moments.
 func TestMarginals(t *testing.T) {
 	ctx := context.Background()
-	x := []nets.Floats{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 3}, 1)}
+	x := []nets.Inputs{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 3}, 1)}
 	headless := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Headless{}, Width: 2, Depth: 1}
 	joint := sparse(t, 1, 2)
 	together := must.Get(predict.Marginals(ctx, joint, x...))(t)

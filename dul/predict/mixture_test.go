@@ -152,11 +152,11 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 	long, short := nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)
 	for _, batch := range []int{0, 2, 1} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			got := must.Get(predict.SampleReplicas(ctx, m, []nets.Floats{long, short}, predict.Options{Samples: 1, BatchSize: batch}))(t)
+			got := must.Get(predict.SampleReplicas(ctx, m, []nets.Inputs{long, short}, predict.Options{Samples: 1, BatchSize: batch}))(t)
 			if len(got[0].Mean[0]) != 3 || len(got[1].Mean[0]) != 1 {
 				t.Fatalf("%d and %d predictions, want 3 and 1", len(got[0].Mean[0]), len(got[1].Mean[0]))
 			}
-			alone := must.Get(predict.SampleReplicas(ctx, m, []nets.Floats{short, short}, predict.Options{Samples: 1}))(t)
+			alone := must.Get(predict.SampleReplicas(ctx, m, []nets.Inputs{short, short}, predict.Options{Samples: 1}))(t)
 			if math.Abs(alone[1].Mean[0][0]-got[1].Mean[0][0]) > 1e-12 || math.Abs(got[0].Mean[0][1]-alone[0].Mean[0][0]) > 1e-12 {
 				t.Errorf("predictions %v and %v padded, %v and %v alone", got[0].Mean, got[1].Mean, alone[0].Mean, alone[1].Mean)
 			}
@@ -164,10 +164,11 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, want string
-		x          []nets.Floats
+		x          []nets.Inputs
 	}{
-		{"number", "1 sets of inputs for a model with 2 replicas", []nets.Floats{short}},
-		{"shape", "replica 1 has inputs of shape [1]", []nets.Floats{short, nets.Rows([]float64{1}, 1)}},
+		{"number", "1 sets of inputs for a model with 2 replicas", []nets.Inputs{short}},
+		{"shape", "replica 1 has inputs of shape [1]", []nets.Inputs{short, nets.Rows([]float64{1}, 1)}},
+		{"images", "replicas have inputs of type nets.Pixels", []nets.Inputs{photos(1), photos(1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := predict.SampleReplicas(ctx, m, c.x, predict.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -181,7 +182,7 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 // replica; the layers have their names.
 func TestEnergiesOfARegression(t *testing.T) {
 	x := nets.Rows([]float64{3, 4, 0, 0, 1, -2}, 2)
-	found := must.Get(predict.SampleReplicas(context.Background(), mlp(t, dul.Density{}, 1, 2), []nets.Floats{x, x}, predict.Options{Samples: 3, BatchSize: 2, Energies: true}))(t)
+	found := must.Get(predict.SampleReplicas(context.Background(), mlp(t, dul.Density{}, 1, 2), []nets.Inputs{x, x}, predict.Options{Samples: 3, BatchSize: 2, Energies: true}))(t)
 	for r, p := range found {
 		if len(p.Energies) != 2 || p.Energies[1].Layer != "output" || len(p.Energies[1].Mean) != 3 || p.LastConvolution != -1 {
 			t.Fatalf("energies are %+v, want 2 layers with 3 inputs each", p.Energies)

@@ -23,7 +23,7 @@ func served(t testing.TB) *nets.Model {
 func TestGoroutines(t *testing.T) {
 	m, o := served(t), predict.Options{Samples: 5, Seed: new(uint64)}
 	shared := must.Get(predict.NewPredictor(m, o))(t)
-	var inputs []nets.Floats
+	var inputs []nets.Inputs
 	var want []*predict.Prediction
 	for n := range 20 { // more than the graphs that are kept
 		x := nets.Rows(make([]float64, 2*(n+1)), 2)

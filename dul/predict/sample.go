@@ -138,24 +138,21 @@ func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, er
 	if n := p.model.Replicas; n != 0 {
 		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas, or PredictReplicas", n)
 	}
-	all, err := p.predict(ctx, x)
+	all, err := p.PredictReplicas(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	return all[0], all[0].checkFinite(0)
+	return all[0], nil
 }
 
-// PredictReplicas predicts by each replica of a model at its own inputs x[r]. The predictions of a replica that diverged
-// are NaN; this is not an error.
-func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Floats) ([]*Prediction, error) {
-	if n := p.model.Replicas; n != len(x) || n == 0 {
-		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), n)
+// PredictReplicas predicts by each replica of a model at its own inputs x[r], which are nets.Floats. The predictions of a
+// replica that diverged are NaN; this is not an error. A model without replicas has one set of inputs, as Predict has.
+func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Inputs) ([]*Prediction, error) {
+	all, err := p.predict(ctx, x...)
+	if err == nil && p.model.Replicas == 0 {
+		err = all[0].checkFinite(0)
 	}
-	inputs := make([]nets.Inputs, len(x))
-	for i := range x {
-		inputs[i] = x[i]
-	}
-	return p.predict(ctx, inputs...)
+	return all, err
 }
 
 // Close frees the compiled graphs. The model stays as it is.
@@ -184,7 +181,7 @@ func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (found
 }
 
 // SampleReplicas is Predictor.PredictReplicas for a single call.
-func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Options) (found []*Prediction, err error) {
+func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Inputs, o Options) (found []*Prediction, err error) {
 	p, err := NewPredictor(m, o)
 	if err != nil {
 		return nil, err
@@ -230,10 +227,16 @@ type sampler struct {
 
 func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found []*Prediction, err error) {
 	defer p.model.Hold()()
+	if len(inputs) != p.model.Count() {
+		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(inputs), p.model.Replicas)
+	}
 	total := 0
 	for _, x := range inputs {
 		if err := nets.CheckInputs(x); err != nil {
 			return nil, err
+		}
+		if _, floats := x.(nets.Floats); !floats && p.model.Replicas > 0 {
+			return nil, fmt.Errorf("replicas have inputs of type %T; want nets.Floats", x)
 		}
 		total = max(total, x.Len())
 		found = append(found, &Prediction{LastConvolution: -1})

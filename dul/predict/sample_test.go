@@ -186,7 +186,7 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 // A replica that diverged in training predicts no numbers, and the others what they
 // predict without it.
 func TestReplicasThatAreNoNumbers(t *testing.T) {
-	inputs := []nets.Floats{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 0, 1}, 1)}
+	inputs := []nets.Inputs{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 0, 1}, 1)}
 	for _, c := range []struct {
 		l      likelihood.Likelihood
 		values func(p *predict.Prediction) [][]float64

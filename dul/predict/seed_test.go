@@ -111,7 +111,7 @@ func TestSeedLeavesTheStream(t *testing.T) {
 
 // Replicas draw as each does alone, also where they have fewer inputs. Seed 0 is a seed.
 func TestSeedOfReplicas(t *testing.T) {
-	x := []nets.Floats{nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)}
+	x := []nets.Inputs{nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)}
 	for name, layers := range map[string]nets.Layers{"Density": dul.Density{InitStd: 0.3}, "MFVI": baselines.MFVI{InitStd: 0.3}} {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range []predict.Options{{Samples: 4, Seed: new(uint64(0))}, {Samples: 4, Seed: new(uint64(0)), BatchSize: 2}, {Samples: 4, Seed: new(uint64(0)), Coherent: true}} {

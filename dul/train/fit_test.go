@@ -172,7 +172,7 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 			}
 			together := mlp(t, c.layers, seeds...)
 			fit(t, run, together, sets...)
-			var inputs []nets.Floats
+			var inputs []nets.Inputs
 			for _, set := range sets {
 				inputs = append(inputs, nets.Rows(set.Inputs.(nets.Floats).Values[:20], 2))
 			}

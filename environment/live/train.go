@@ -191,7 +191,7 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 		for chain := range at {
 			at[chain] = found.Draws[chain][draw]
 		}
-		some, err := p.Predict(at, r.standardised(x)[0])
+		some, err := p.Predict(at, r.standardised(x)[0].(nets.Floats))
 		if err != nil {
 			return fmt.Errorf("live: %w", err)
 		}
@@ -209,7 +209,7 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 type run struct {
 	Training
 	model         *nets.Model
-	inputs        []nets.Floats // the training inputs, standardised, for each network
+	inputs        []nets.Inputs // the training inputs, standardised, for each network
 	targets       []float64
 	input, target datasets.Scaler
 	began         time.Time
@@ -243,8 +243,8 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 }
 
 // standardised are inputs as each network takes them.
-func (r *run) standardised(x []float64) []nets.Floats {
-	return slices.Repeat([]nets.Floats{nets.Rows(r.input.Transform(x), 1)}, r.model.Count())
+func (r *run) standardised(x []float64) []nets.Inputs {
+	return slices.Repeat([]nets.Inputs{nets.Rows(r.input.Transform(x), 1)}, r.model.Count())
 }
 
 // How often a training tells how far it is.

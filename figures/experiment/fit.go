@@ -285,19 +285,12 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	if err != nil {
 		return nil, 0, err
 	}
-	if !f.replicas {
-		x, options := sets[0].Inputs, predict.Options{Samples: 1, Training: true}
-		if _, images := x.(nets.Pixels); images {
-			options.BatchSize = startBatch
-			x = firstInputs(x, startImages)
-		}
-		found, err := predict.Sample(ctx, m, x, options)
-		if err != nil {
-			return nil, 0, err
-		}
-		return found.Outputs, found.Width, nil
+	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: !f.replicas}
+	if f.images {
+		options.BatchSize = startBatch
+		x[0] = firstInputs(x[0], startImages)
 	}
-	found, err := predict.SampleReplicas(ctx, m, floatsOf(sets), predict.Options{Samples: 1})
+	found, err := predict.SampleReplicas(ctx, m, x, options)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -307,11 +300,11 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	return features, found[0].Width, nil
 }
 
-// floatsOf are the inputs of sets, which are no images.
-func floatsOf(sets []train.Dataset) []nets.Floats {
-	var all []nets.Floats
+// inputsOf are the inputs of sets.
+func inputsOf(sets []train.Dataset) []nets.Inputs {
+	var all []nets.Inputs
 	for _, set := range sets {
-		all = append(all, set.Inputs.(nets.Floats))
+		all = append(all, set.Inputs)
 	}
 	return all
 }
@@ -353,14 +346,10 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	}
 	var drawn []*predict.Prediction
 	var err error
-	switch {
-	case closedForm(e):
-		drawn, err = marginals(ctx, m, floatsOf(sets))
-	case f.replicas:
-		drawn, err = predict.SampleReplicas(ctx, m, floatsOf(sets), options)
-	default:
-		drawn = make([]*predict.Prediction, 1)
-		drawn[0], err = predict.Sample(ctx, m, sets[0].Inputs, options)
+	if closedForm(e) {
+		drawn, err = marginals(ctx, m, inputsOf(sets))
+	} else {
+		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)
 	}
 	if err != nil {
 		return nil, err
@@ -373,7 +362,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 }
 
 // marginals are the predictions of a Gaussian process in closed form.
-func marginals(ctx context.Context, m *nets.Model, x []nets.Floats) ([]*predict.Prediction, error) {
+func marginals(ctx context.Context, m *nets.Model, x []nets.Inputs) ([]*predict.Prediction, error) {
 	found, err := predict.Marginals(ctx, m, x...)
 	if err != nil {
 		return nil, err
