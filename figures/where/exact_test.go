@@ -135,6 +135,35 @@ func TestExactTable(t *testing.T) {
 	}
 }
 
+// On each gap density is closer than the mean energy by 0.1, but for a hundredth from gap to gap, and 1.5 times that is as far as
+// density is. Yacht's runs are missing, and so there is no verdict on Yacht.
+func TestExactGapsTable(t *testing.T) {
+	var list []experiment.Result
+	p := everyGap()[1]
+	for _, m := range everyGapMethods() {
+		for _, e := range p.runs(m) {
+			distance := 1 + float64(e.Seed)/10
+			switch m.Key {
+			case methods.DensityMean.Key:
+				distance += 0.1 + 0.01*float64(e.Split%2)
+			case times(1.5).Key:
+				distance += 0.1 - 0.2*float64(e.Split%2)
+			}
+			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"gap_w1": distance}})
+		}
+	}
+	table := must.Get(ExactGapsTable(tables.Of(list)))(t)
+	if len(table.Rows) != 10 || len(table.NotRun) != 1 {
+		t.Fatalf("%d rows, not run %q", len(table.Rows), table.NotRun)
+	}
+	for name, want := range map[string][2]string{methods.DensityMean.Name: {"-0.105", report.Better}, times(1.5).Name: {"-0.008", report.NotSignificant}, methods.MFVI.Name: {"–", ""}} {
+		at := slices.IndexFunc(table.Rows, func(r report.Row) bool { return r.Name == name })
+		if c := table.Rows[at].Cells[1]; !strings.HasPrefix(c.Text, want[0]) || c.Verdict != want[1] {
+			t.Errorf("%s: %+v, want %q", name, c, want)
+		}
+	}
+}
+
 // The panels of distances can be drawn, and what the picture lacks it names.
 func TestExactFigure(t *testing.T) {
 	if _, err := ExactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
