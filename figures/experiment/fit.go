@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
@@ -357,8 +356,11 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	all := make([]*Prediction, len(drawn))
 	for i, p := range drawn {
 		all[i] = &Prediction{Targets: sets[i].Targets, Labels: sets[i].Labels, Prediction: *p, likelihood: m.Likelihood}
+		if err := all[i].addDensities(m, i); err != nil {
+			return nil, err
+		}
 	}
-	return all, f.addDensities(m, sets, all)
+	return all, nil
 }
 
 // marginals are the predictions of a Gaussian process in closed form.
@@ -374,34 +376,40 @@ func marginals(ctx context.Context, m *nets.Model, x []nets.Inputs) ([]*predict.
 	return all, nil
 }
 
-// addDensities adds log p(y | x) to predictions that have outputs alone, by the likelihood itself. Predictions of a
-// distribution or of classes say it themselves.
-func (f *fit) addDensities(m *nets.Model, sets []train.Dataset, all []*Prediction) error {
-	_, quantiles := m.Likelihood.(likelihood.Quantiles) // which have no density
-	if sets[0].Targets == nil && sets[0].Labels == nil || all[0].Outputs == nil || all[0].Probabilities != nil || quantiles {
+// addDensities adds log p(y | x) to a prediction that has outputs alone, by the likelihood of the replica that made it.
+// Predictions of a distribution or of classes say it themselves, and quantiles have no density.
+func (p *Prediction) addDensities(m *nets.Model, replica int) (err error) {
+	_, quantiles := m.Likelihood.(likelihood.Quantiles)
+	if p.Targets == nil && p.Labels == nil || p.Outputs == nil || p.Probabilities != nil || quantiles {
 		return nil
+	}
+	if m.Replicas > 0 {
+		if m, err = m.Replica(replica); err != nil {
+			return err
+		}
 	}
 	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
 		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
-		params.SetReplicas(outputs.Graph(), m.Lead())
 		return m.Likelihood.NLL(m.Scope(root), outputs, answers)
 	})
 	if err != nil {
 		return err
 	}
 	defer exec.Finalize()
-	rows, width := 0, all[0].Width
-	for _, set := range sets {
-		rows = max(rows, set.Len())
-	}
-	answers := answersOf(m, sets, rows)
-	logs := make([][][]float64, len(all)) // of each replica, [draws][N]
-	for draw := range all[0].Outputs {
-		values := make([]float64, len(all)*rows*width)
-		for r, p := range all {
-			copy(values[r*rows*width:], p.Outputs[draw])
+	n := len(p.Outputs[0]) / p.Width
+	var answers *tensors.Tensor
+	if p.Labels != nil {
+		labels := make([]int32, n)
+		for i, label := range p.Labels {
+			labels[i] = int32(label)
 		}
-		nll, err := exec.Call1(floatTensor(m, values, rows, width), answers)
+		answers = tensors.FromFlatDataAndDimensions(labels, n, 1)
+	} else {
+		answers = params.FromFloat64(shapes.Make(m.DType, n, len(p.Targets)/n), p.Targets)
+	}
+	var logs [][]float64 // [draws][N]
+	for _, outputs := range p.Outputs {
+		nll, err := exec.Call1(params.FromFloat64(shapes.Make(m.DType, n, p.Width), outputs), answers)
 		if err != nil {
 			return fmt.Errorf("log p(y | x) by the likelihood of type %T: %w", m.Likelihood, nets.Cause(err))
 		}
@@ -409,15 +417,10 @@ func (f *fit) addDensities(m *nets.Model, sets []train.Dataset, all []*Predictio
 		if err != nil {
 			return err
 		}
-		for r, set := range sets {
-			density := slices.Clone(each[r*rows : r*rows+set.Len()])
-			floats.Scale(-1, density)
-			logs[r] = append(logs[r], density)
-		}
+		floats.Scale(-1, each)
+		logs = append(logs, each)
 	}
-	for r, p := range all {
-		p.LogLikelihood = meanDensity(logs[r])
-	}
+	p.LogLikelihood = meanDensity(logs)
 	return nil
 }
 
@@ -431,28 +434,4 @@ func meanDensity(logs [][]float64) []float64 {
 		found[i] = floats.LogSumExp(draws) - math.Log(float64(len(draws)))
 	}
 	return found
-}
-
-// answersOf are the labels or targets of sets as a tensor, [replicas..., rows, T], with zeros for a replica with fewer.
-func answersOf(m *nets.Model, sets []train.Dataset, rows int) *tensors.Tensor {
-	if sets[0].Labels != nil {
-		labels := make([]int32, len(sets)*rows)
-		for r, set := range sets {
-			for i, label := range set.Labels {
-				labels[r*rows+i] = int32(label)
-			}
-		}
-		return tensors.FromFlatDataAndDimensions(labels, append(m.Lead(), rows, 1)...)
-	}
-	columns := len(sets[0].Targets) / sets[0].Len()
-	values := make([]float64, len(sets)*rows*columns)
-	for r, set := range sets {
-		copy(values[r*rows*columns:], set.Targets)
-	}
-	return floatTensor(m, values, rows, columns)
-}
-
-// floatTensor is a tensor of the model's type, [replicas..., rows, columns].
-func floatTensor(m *nets.Model, values []float64, rows, columns int) *tensors.Tensor {
-	return params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), rows, columns)...), values)
 }
