@@ -35,12 +35,13 @@ func comparedTable(part string) report.Table {
 // comparedRows are the methods with results: by data set and method. The index has the deep ensembles, too, that
 // predictions of single networks make. Density uncertainty has a second row, with which others are not compared.
 func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
-	x, err := withEnsembles(x)
-	if err != nil {
-		return nil, nil, err
-	}
 	var rows []row
 	for _, d := range []Images{ten, hundred} {
+		var err error
+		x, err = WithEnsemble(x, list(compared, d, 1, methods.Ensemble)[0], list(compared, d, methods.EnsembleMembers, methods.Deterministic))
+		if err != nil {
+			return nil, nil, err
+		}
 		add := func(preset experiment.Preset, m experiment.Method, ending string) {
 			r := row{group: titleOf(d.Name), name: m.Name + ending, images: d, option: "–"}
 			r.found, r.runs = found(x, list(preset, d, mostSeeds, m))

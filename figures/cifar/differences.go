@@ -368,29 +368,25 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 	return p, nil
 }
 
-// withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks: where the
-// comparison has as many of them as methods.Ensemble has members, the result of that method's first seed. Its metrics are
-// measured from the mean of their predictions. Ensembles that were trained as such stay as they are.
-func withEnsembles(x *tables.Index) (*tables.Index, error) {
+// WithEnsemble adds the result of the deep ensemble of an experiment that is made of the predictions of single networks, if
+// methods.EnsembleMembers of those have results and the ensemble was not trained as such. The experiment's metrics are measured
+// from the mean of their predictions.
+func WithEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.Experiments) (*tables.Index, error) {
 	type key string
 	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
-	for _, d := range []Images{ten, hundred} {
-		members, _ := found(unwatched, list(compared, d, methods.EnsembleMembers, methods.Deterministic))
-		e := list(compared, d, 1, methods.Ensemble)[0]
-		if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
-			continue
-		}
-		r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return EnsembleResult(e, members) })
-		if err != nil {
-			return nil, fmt.Errorf("cifar: %w", err)
-		}
-		x = x.With(*r, members...)
+	members, _ := found(unwatched, networks)
+	if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
+		return x, nil
 	}
-	return x, nil
+	r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
+	if err != nil {
+		return nil, fmt.Errorf("cifar: %w", err)
+	}
+	return x.With(*r, members...), nil
 }
 
-// EnsembleResult is the result of an ensemble of single networks, under an experiment: that which would train it.
-func EnsembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {
+// ensembleResult is the result of an ensemble of single networks.
+func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {
 	var members []*experiment.Predictions
 	for _, r := range networks {
 		p, err := r.Predictions()
@@ -403,7 +399,7 @@ func EnsembleResult(e experiment.Experiment, networks []experiment.Result) (*exp
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := Scores(p)
+	numbers, err := experiment.Measure(e, p)
 	if err != nil {
 		return nil, err
 	}

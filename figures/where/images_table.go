@@ -49,7 +49,8 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 		t.Columns, columns = append(t.Columns, s.title), slices.Insert(columns, i, tables.Mean{Metric: s.metric})
 	}
 	t.Columns = append(t.Columns, "Mutual information", "NLL, corrupted", "NLL, training images")
-	x, ensemble, err := withFewEnsemble(x)
+	ensemble := fewRuns(methods.Ensemble)[:1]
+	x, err := cifar.WithEnsemble(x, ensemble[0], fewRuns(methods.Deterministic))
 	if err != nil {
 		return t.Table, err
 	}
@@ -186,32 +187,4 @@ func resampled(r experiment.Result) (all [][]float64, err error) {
 		}
 	}
 	return all, nil
-}
-
-// withFewEnsemble adds the result of the ensemble of the plain networks, once these have run, under the experiment that
-// would train it.
-func withFewEnsemble(x *tables.Index) (*tables.Index, experiment.Experiments, error) {
-	list := fewRuns(methods.Ensemble)[:1]
-	var members []experiment.Result
-	for _, e := range fewRuns(methods.Deterministic) {
-		if r, done := x.Find(e); done && !r.Diverged {
-			members = append(members, r)
-		}
-	}
-	if len(members) < fewSeeds {
-		return x, list, nil
-	}
-	r, err := cifar.EnsembleResult(list[0], members)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := r.Predictions()
-	if err != nil {
-		return nil, nil, err
-	}
-	more, err := LabelledImages(p)
-	for name, value := range more {
-		r.Metrics[name] = value
-	}
-	return x.With(*r, members...), list, err
 }
