@@ -19,7 +19,7 @@ import (
 // its head. They are a mixture of one component for each replica, or a single one
 // without replicas. What is not finite is an error as in Sample, and of replicas none,
 // as in SampleReplicas.
-func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]Mixture, error) {
+func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]*Prediction, error) {
 	if m == nil {
 		return nil, errNoModel
 	}
@@ -40,20 +40,18 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]Mixture,
 	if err := errors.Join(err, p.Close()); err != nil {
 		return nil, err
 	}
-	all := make([]Mixture, len(found))
+	all := make([]*Prediction, len(found))
 	for r, p := range found {
 		mean, std := make([]float64, x[r].Len()), make([]float64, x[r].Len())
 		for i := range mean {
 			mean[i], std[i] = p.Mean[0][2*i], math.Sqrt(p.Mean[0][2*i+1])
 		}
-		all[r] = Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}
+		all[r] = &Prediction{Mixture: Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}, Width: 1, LastConvolution: -1}
 	}
 	if m.Replicas == 0 {
-		if err := (&Prediction{Mixture: all[0]}).checkFinite(0); err != nil {
-			return nil, err
-		}
+		err = all[0].checkFinite(0)
 	}
-	return all, nil
+	return all, err
 }
 
 // A gaussianNetwork knows the moments of its outputs, see nets.ResidualMLP.

@@ -346,7 +346,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	var drawn []*predict.Prediction
 	var err error
 	if closedForm(e) {
-		drawn, err = marginals(ctx, m, inputsOf(sets))
+		drawn, err = predict.Marginals(ctx, m, inputsOf(sets)...)
 	} else {
 		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)
 	}
@@ -359,19 +359,6 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 		if err := all[i].addDensities(m, i); err != nil {
 			return nil, err
 		}
-	}
-	return all, nil
-}
-
-// marginals are the predictions of a Gaussian process in closed form.
-func marginals(ctx context.Context, m *nets.Model, x []nets.Inputs) ([]*predict.Prediction, error) {
-	found, err := predict.Marginals(ctx, m, x...)
-	if err != nil {
-		return nil, err
-	}
-	var all []*predict.Prediction
-	for _, mixture := range found {
-		all = append(all, &predict.Prediction{Mixture: mixture, Width: 1, LastConvolution: -1})
 	}
 	return all, nil
 }
