@@ -43,12 +43,12 @@ const leastInformation, leastGap, imageDraws, imageSeed = 0.01, 0.1, 1000, 1
 func ImageTable(x *tables.Index) (report.Table, error) {
 	t := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
 	t.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
-	columns := []tables.Mean{{Metric: mutualInformation}, {Metric: corruptedNLL}, {Metric: trainSet + "_nll"}}
+	columns := []tables.Mean{{Metric: mutualInformation}, {Metric: corruptedNLL}, {Metric: corruptedECE}, {Metric: trainSet + "_nll"}}
 	t.Columns = []string{"Method"}
 	for i, s := range imageScores {
 		t.Columns, columns = append(t.Columns, s.title), slices.Insert(columns, i, tables.Mean{Metric: s.metric})
 	}
-	t.Columns = append(t.Columns, "Mutual information", "NLL, corrupted", "NLL, training images")
+	t.Columns = append(t.Columns, "Mutual information", "NLL, corrupted", "ECE, corrupted", "NLL, training images")
 	ensemble := fewRuns(methods.Ensemble)[:1]
 	x, err := cifar.WithEnsemble(x, ensemble[0], fewRuns(methods.Deterministic))
 	if err != nil {
