@@ -43,12 +43,7 @@ func (f *fit) keepEpoch(model int, at train.Progress) error {
 		if _, missing := os.Stat(file); missing != nil {
 			whole = curveHead + line
 		}
-		w, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-		if err == nil {
-			_, err = w.WriteString(whole)
-			err = errors.Join(err, w.Close())
-		}
-		if err != nil {
+		if err := appendTo(file, []byte(whole)); err != nil {
 			return err
 		}
 	}

@@ -263,9 +263,11 @@ func (p *Predictions) encode() ([]byte, error) {
 		}
 		head.Sets = append(head.Sets, h)
 		columns := s.columns(&energies)
-		if logs, is := logsOf(s.Probabilities, s.Width); is && slices.ContainsFunc(s.Probabilities, beyondFloat32) {
-			delete(columns, "probabilities")
-			columns[logProbabilities] = &logs
+		if slices.ContainsFunc(s.Probabilities, beyondFloat32) {
+			if logs, is := logsOf(s.Probabilities, s.Width); is {
+				delete(columns, "probabilities")
+				columns[logProbabilities] = &logs
+			}
 		}
 		for name, values := range s.Extra {
 			columns[extraPrefix+name] = &values

@@ -2,6 +2,8 @@ package tables
 
 import (
 	"fmt"
+	"image/color"
+	"maps"
 	"math"
 	"slices"
 
@@ -21,15 +23,17 @@ const drawnEpochs = 300
 func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure, error) {
 	f := report.Figure{Name: "curves", Height: vg.Points(200), Panels: [][]*plot.Plot{nil},
 		Caption: "The parts of the training objective: means over the steps of an epoch, pretraining included."}
-	curves, marks := make([][]experiment.Epoch, len(list)), []report.Mark(nil)
+	curves, colours, marks := make([][]experiment.Epoch, len(list)), make([]color.Color, len(list)), []report.Mark(nil)
 	for i, e := range list {
 		var err error
 		if curves[i], err = experiment.Curve(folder, e); err != nil {
 			return f, err
 		}
-		if !slices.ContainsFunc(marks, func(m report.Mark) bool { return m.Name == e.Method.Name }) {
-			marks = append(marks, report.MarkOf(e.Method.Name, len(marks)+1))
+		at := slices.IndexFunc(marks, func(m report.Mark) bool { return m.Name == e.Method.Name })
+		if at < 0 {
+			at, marks = len(marks), append(marks, report.MarkOf(e.Method.Name, len(marks)+1))
 		}
+		colours[i] = marks[at].Colour
 	}
 	for _, part := range []struct {
 		title string
@@ -40,7 +44,7 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 		{"log-likelihood of the layers' inputs", func(p experiment.Epoch) float64 { return p.LogLikelihood }},
 	} {
 		panel, drawn := report.New(part.title, "epoch", ""), false
-		for i, e := range list {
+		for i := range list {
 			lines := map[int][2][]float64{}
 			for _, p := range curves[i] {
 				v := part.value(p)
@@ -48,9 +52,8 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 					lines[p.Model] = [2][]float64{append(lines[p.Model][0], float64(p.Epoch)), append(lines[p.Model][1], v)}
 				}
 			}
-			colour := marks[slices.IndexFunc(marks, func(m report.Mark) bool { return m.Name == e.Method.Name })].Colour
-			for _, line := range lines {
-				if err := report.Line(panel, "", line[0], line[1], colour); err != nil {
+			for _, model := range slices.Sorted(maps.Keys(lines)) {
+				if err := report.Line(panel, "", lines[model][0], lines[model][1], colours[i]); err != nil {
 					return f, err
 				}
 				drawn = true

@@ -163,7 +163,8 @@ func resampled(r experiment.Result) (all [][]float64, err error) {
 	}
 	outcomes := metrics.NewOutcomes(test.Probabilities, test.Width, test.Labels)
 	for k, s := range imageScores {
-		sizes, of := []int{len(test.Labels)}, func(at []int) float64 { return 0 }
+		sizes := []int{len(test.Labels)}
+		var of func(at []int) float64
 		switch {
 		case s.set != "":
 			other, err := p.Set(s.set)
