@@ -121,7 +121,7 @@ func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 	}
 	evidence := fmt.Sprintf("%s of %d", strings.Join(parts, ", "), sets)
 	if len(parts) == 0 {
-		evidence = fmt.Sprintf("not significant on all %d", sets)
+		evidence = fmt.Sprintf("significant on none of %d", sets)
 	}
 	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", x.title, mostSets, len(paperRows)), s.name, evidence, sets, holds, fails)
 }
@@ -177,9 +177,9 @@ func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 		higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
 		evidence := fmt.Sprintf("rank correlation higher on %d, lower on %d of %d", higher, lower, compared)
 		if higher+lower == 0 {
-			evidence = fmt.Sprintf("rank correlation not significant on all %d", compared)
+			evidence = fmt.Sprintf("rank correlation significant on none of %d", compared)
 		}
-		all = append(all, claim("section 2", "Between the training inputs the variance tells better where errors are than without the density", s.name, evidence, compared, higher, lower))
+		all = append(all, claim("section 2", "Between the training inputs the density makes the variance rank errors better", s.name, evidence, compared, higher, lower))
 	}
 	return all, nil
 }

@@ -77,7 +77,7 @@ func TestBestOnMost(t *testing.T) {
 		{"four lost", on(text, 2, 1, 3, sets[:4]...), tables.DoesNotHold, "worse than Rank-1 BNN on 4 of 4"},
 		{"three lost and one diverged", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht"))), tables.DoesNotHold,
 			"worse than Rank-1 BNN on 4 of 4"},
-		{"behind by the mean alone", barely(sets...), report.NotSignificant, "not significant on all 6"},
+		{"behind by the mean alone", barely(sets...), report.NotSignificant, "significant on none of 6"},
 		{"other settings", on(releasedSetting(withoutYear()...), 1, 2, 2, sets...), tables.NotRun, ""},
 		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), tables.NotRun, ""},
 	} {
@@ -156,7 +156,7 @@ func TestInBetween(t *testing.T) {
 		{"nothing", tables.NotRun, "", nil},
 		{"higher", tables.Holds, "rank correlation higher on 1, lower on 0 of 1", lines(0.5, 0.1)},
 		{"lower", tables.DoesNotHold, "rank correlation higher on 0, lower on 1 of 1", lines(0.1, 0.5)},
-		{"the same", report.NotSignificant, "not significant on all 1", lines(0.5, 0.5)},
+		{"the same", report.NotSignificant, "significant on none of 1", lines(0.5, 0.5)},
 		{"not all gaps", tables.NotRun, "", lines(0.5, 0.1)[1:]},
 		{"diverged alone elsewhere", tables.Mixed, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
 	} {
