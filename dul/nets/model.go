@@ -1,6 +1,8 @@
 package nets
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -116,6 +118,23 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 		return nil, err
 	}
 	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32, lock: new(sync.Mutex)}, nil
+}
+
+// StartNoise lets the noise of the model begin anew, with draws that depend on its seeds and a name alone.
+func (m *Model) StartNoise(name string) error {
+	seeds := slices.Clone(m.Seeds())
+	for i, seed := range seeds {
+		sum := sha256.Sum256(fmt.Appendf(nil, "noise of %q by %d", name, seed))
+		seeds[i] = binary.LittleEndian.Uint64(sum[:])
+	}
+	if m.Host == nil {
+		return m.Store.SetRNGStateFromSeed(int64(seeds[0]))
+	}
+	state, err := stochastic.NewReplicatedHostSampler(seeds).State()
+	if err != nil {
+		return err
+	}
+	return m.Host.SetState(state)
 }
 
 // Seeds are those that the model was made with, one for each replica.

@@ -127,17 +127,52 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 	appendEach(&m.NoiseStd, noise)
 }
 
-// MixClasses is the prediction of an ensemble of classifiers from its members'
-// probabilities, each [N*classes]:
+// Ensemble is the prediction of an ensemble: the mixture of its members' predictions at the same inputs, of one likelihood and
+// with equal weights. Energies, and outputs that are kept with probabilities, are taken from the first member. The mutual
+// information of label and network is
 //
-//	p(y | x) = 1/M sum_m p_m(y | x),
+//	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
 //
-// and the mutual information of label and member, in nats, [N]: the entropy of p
-// minus the mean entropy of the members, which is how far they disagree.
-func MixClasses(members [][]float64, classes int) (probabilities, mutualInformation []float64, err error) {
+// with the entropy H and with the mutual information I_m of label and sample of each member, in nats. An error says which
+// member has not as many inputs as the first.
+func Ensemble(members ...*Prediction) (*Prediction, error) {
 	if len(members) == 0 {
-		return nil, nil, errNoMembers
+		return nil, errNoMembers
 	}
+	all := *members[0]
+	if len(members) == 1 {
+		return &all, nil
+	}
+	var mixtures []Mixture
+	var probabilities, logs, outputs, parameters [][]float64
+	for _, p := range members {
+		mixtures, probabilities, logs = append(mixtures, p.Mixture), append(probabilities, p.Probabilities), append(logs, p.LogLikelihood)
+		outputs, parameters = append(outputs, p.Outputs...), append(parameters, p.Parameters...)
+	}
+	var err error
+	switch {
+	case all.Mean != nil:
+		all.Mixture, err = Mix(mixtures...)
+	case all.Probabilities != nil:
+		if all.Probabilities, all.MutualInformation, err = mixClasses(probabilities, all.Width); err != nil {
+			return nil, err
+		}
+		for _, p := range members {
+			if p.MutualInformation != nil {
+				floats.AddScaled(all.MutualInformation, 1/float64(len(members)), p.MutualInformation)
+			}
+		}
+	default:
+		all.Outputs, all.Parameters = outputs, parameters
+	}
+	if all.LogLikelihood != nil {
+		all.LogLikelihood = logMeanExp(logs)
+	}
+	return &all, err
+}
+
+// mixClasses is the mean of probabilities of classes, each [N*classes], and the entropy of the mean minus the mean entropy, [N].
+func mixClasses(members [][]float64, classes int) (probabilities, mutualInformation []float64, err error) {
 	probabilities = make([]float64, len(members[0]))
 	var entropies []float64 // mean over the members
 	weight := 1 / float64(len(members))

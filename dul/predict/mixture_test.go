@@ -278,28 +278,38 @@ func TestChangedConstantIsRefused(t *testing.T) {
 }
 
 // The members agree on the first example and not on the second.
-func ExampleMixClasses() {
-	p, information, err := predict.MixClasses([][]float64{
-		{0.9, 0.1, 1, 0},
-		{0.9, 0.1, 0, 1},
-	}, 2)
+func ExampleEnsemble() {
+	p, err := predict.Ensemble(
+		&predict.Prediction{Width: 2, Probabilities: []float64{0.9, 0.1, 1, 0}},
+		&predict.Prediction{Width: 2, Probabilities: []float64{0.9, 0.1, 0, 1}},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%.2f\n%.3f\n", p, information)
+	fmt.Printf("%.2f\n%.3f\n", p.Probabilities, p.MutualInformation)
 	// Output:
 	// [0.90 0.10 0.50 0.50]
 	// [0.000 0.693]
 }
 
-func TestMixClassesErrors(t *testing.T) {
-	for _, c := range []struct {
-		says    string
-		members [][]float64
-	}{{"without members has no prediction", nil}, {"member 1 of the ensemble has 1 probabilities, member 0 has 2", [][]float64{{1, 0}, {1}}}} {
-		if _, _, err := predict.MixClasses(c.members, 2); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%v: the error is %v, want %q", c.members, err, c.says)
+// The mutual information of an ensemble of noisy networks is that of all draws of all members.
+func TestEnsemble(t *testing.T) {
+	of := func(rows ...[]float64) (all []*predict.Prediction) {
+		for _, p := range rows {
+			all = append(all, &predict.Prediction{Width: 2, Probabilities: p})
+		}
+		return all
+	}
+	draws := of([]float64{0.9, 0.1}, []float64{0.4, 0.6}, []float64{0.2, 0.8}, []float64{0.5, 0.5})
+	want := must.Get(predict.Ensemble(draws...))(t)
+	got := must.Get(predict.Ensemble(must.Get(predict.Ensemble(draws[:2]...))(t), must.Get(predict.Ensemble(draws[2:]...))(t)))(t)
+	if math.Abs(got.MutualInformation[0]-want.MutualInformation[0]) > 1e-15 || math.Abs(got.Probabilities[0]-want.Probabilities[0]) > 1e-15 {
+		t.Errorf("it is %+v, want %+v", got, want)
+	}
+	for says, members := range map[string][]*predict.Prediction{"without members has no prediction": nil, "member 1 of the ensemble has 1 probabilities, member 0 has 2": of([]float64{1, 0}, []float64{1})} {
+		if _, err := predict.Ensemble(members...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want %q", err, says)
 		}
 	}
 }

@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// Samples is the number M of samples; 0 means 25, as in the paper.
 	Samples int
-	// BatchSize is the number of inputs that are computed at once; 0 means 128
-	// images, or all inputs that are no images.
+	// BatchSize is the number of inputs that are computed at once; 0 means all, and of images 128 on the pure Go backend and
+	// 500 on any other.
 	BatchSize int
 	// KeepOutputs keeps the outputs of all samples also where class probabilities
 	// are computed of them.
@@ -49,7 +49,7 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-func (o Options) withDefaults(images bool, n int) (Options, error) {
+func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error) {
 	if o.Samples < 0 || o.BatchSize < 0 {
 		return o, fmt.Errorf("%d samples in batches of %d; neither may be negative", o.Samples, o.BatchSize)
 	}
@@ -57,7 +57,9 @@ func (o Options) withDefaults(images bool, n int) (Options, error) {
 		o.Samples = 25
 	}
 	if o.BatchSize == 0 && images {
-		o.BatchSize = 128
+		if o.BatchSize = 500; m.Host != nil {
+			o.BatchSize = 128
+		}
 	}
 	if o.BatchSize == 0 || o.BatchSize > n {
 		o.BatchSize = n
@@ -90,6 +92,10 @@ type Prediction struct {
 	// MutualInformation is that between label and sample, in nats, [N]: the
 	// entropy of Probabilities minus the mean entropy of the samples.
 	MutualInformation []float64
+
+	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the samples, [N]; see AddLogLikelihood. It is for Outputs
+	// alone, whose meaning only the likelihood knows: Predictive and Probabilities say it themselves, and quantiles have none.
+	LogLikelihood []float64
 
 	// Energies are those of the layers' inputs, in the order in which the network
 	// applies the layers; nil without Options.Energies.
@@ -245,7 +251,7 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		return nil, err
 	}
 	pixels, images := inputs[0].(nets.Pixels)
-	o, err := p.options.withDefaults(images, total)
+	o, err := p.options.withDefaults(p.model, images, total)
 	if err != nil {
 		return nil, err
 	}

@@ -353,17 +353,16 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 		if first.Set == HeldOutSet || first.Probabilities == nil {
 			continue
 		}
-		var each [][]float64
+		var each []*predict.Prediction
 		for _, member := range members {
-			each = append(each, member.Sets[i].Probabilities)
+			said := member.Sets[i].Prediction
+			each = append(each, &predict.Prediction{Width: said.Width, Probabilities: said.Probabilities})
 		}
-		s := experiment.Prediction{Set: first.Set, Labels: first.Labels}
-		s.Width = first.Width
-		var err error
-		if s.Probabilities, s.MutualInformation, err = predict.MixClasses(each, s.Width); err != nil {
+		mixed, err := predict.Ensemble(each...)
+		if err != nil {
 			return nil, fmt.Errorf("the ensemble's predictions of %s: %w", first.Set, err)
 		}
-		p.Sets = append(p.Sets, s)
+		p.Sets = append(p.Sets, experiment.Prediction{Set: first.Set, Labels: first.Labels, Prediction: *mixed})
 	}
 	return p, nil
 }

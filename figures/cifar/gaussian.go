@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/experiment"
 )
 
 // withoutHead is a family whose Dense returns its input: the outputs of a network of it are the features before the last
@@ -31,7 +30,7 @@ func featuresOf(ctx context.Context, m *nets.Model, images train.Dataset) (featu
 		return nil, 0, fmt.Errorf("cifar: features of a network of type %T, which is no nets.ResNet", m.Network)
 	}
 	network.Layers = withoutHead{network.Layers}
-	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1, BatchSize: min(experiment.ImageBatch(m), images.Len())})
+	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -102,7 +102,7 @@ func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws
 	if images.N == 0 {
 		return nil, fmt.Errorf("cifar: there are no images of %s to predict", images.Name)
 	}
-	options := predict.Options{Samples: draws, BatchSize: min(experiment.ImageBatch(c.model), images.N), Energies: c.energies}
+	options := predict.Options{Samples: draws, Energies: c.energies}
 	if c.Progress != nil {
 		options.Progress = func(done, total int) { c.Progress(float64(done)/float64(total), "predicting "+images.Name) }
 	}

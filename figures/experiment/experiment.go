@@ -215,9 +215,6 @@ type Prediction struct {
 	// Prediction has the draws: a mixture of Gaussians, the parameters of another distribution, class probabilities, or the
 	// outputs of the networks, whichever the likelihood says of its outputs. See predict.Prediction.
 	predict.Prediction
-	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
-	// outputs alone, whose meaning only the likelihood knows, and where there are answers. See LogDensities.
-	LogLikelihood []float64
 	// Extra are the numbers of Task.After, by their names, [N] each.
 	Extra map[string][]float64
 

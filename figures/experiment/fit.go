@@ -3,26 +3,18 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 )
@@ -228,10 +220,11 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 		}
 		scores := make([]float64, len(found))
 		for i := range found {
-			if scores[i] = math.NaN(); found[i].notFinite() != "" {
+			p := f.prediction(Set{Dataset: held[i]}, found[i])
+			if scores[i] = math.NaN(); p.notFinite() != "" {
 				continue
 			}
-			if scores[i], err = found[i].loss(); err != nil {
+			if scores[i], err = p.loss(); err != nil {
 				return nil, err
 			}
 		}
@@ -308,38 +301,15 @@ func inputsOf(sets []train.Dataset) []nets.Inputs {
 	return all
 }
 
-// startNoise lets the noise of a model begin anew, with draws that depend on its seeds and a name alone.
-func startNoise(m *nets.Model, seeds []uint64, name string) error {
-	own := make([]uint64, len(seeds))
-	for i, seed := range seeds {
-		sum := sha256.Sum256(fmt.Appendf(nil, "noise of %q by %d", name, seed))
-		own[i] = binary.LittleEndian.Uint64(sum[:])
-	}
-	if m.Host == nil {
-		return m.Store.SetRNGStateFromSeed(int64(own[0]))
-	}
-	state, err := stochastic.NewReplicatedHostSampler(own).State()
-	if err != nil {
-		return err
-	}
-	return m.Host.SetState(state)
-}
-
-// ImageBatch is how many images a model predicts at once: 128 on the pure Go backend, and 500 on any other.
-func ImageBatch(m *nets.Model) int {
-	if m.Host != nil {
-		return 128
-	}
-	return 500
+// prediction is a prediction of a set beside its answers.
+func (f *fit) prediction(set Set, p *predict.Prediction) Prediction {
+	return Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p, likelihood: f.first().Task.Likelihood}
 }
 
 // draw predicts sets by a model: of replicas each its own, and else one.
-func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*Prediction, error) {
+func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*predict.Prediction, error) {
 	e := f.first()
 	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.traits.Energies, KeepOutputs: f.keepOutputs}
-	if f.images && options.BatchSize == 0 {
-		options.BatchSize = min(ImageBatch(m), sets[0].Len())
-	}
 	if options.Coherent = e.Recipe.Coherent; options.Coherent {
 		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
 	}
@@ -353,72 +323,10 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*Prediction, len(drawn))
 	for i, p := range drawn {
-		all[i] = &Prediction{Targets: sets[i].Targets, Labels: sets[i].Labels, Prediction: *p, likelihood: m.Likelihood}
-		if err := all[i].addDensities(m, i); err != nil {
+		if err := p.AddLogLikelihood(m, i, sets[i].Targets, sets[i].Labels); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
-}
-
-// addDensities adds log p(y | x) to a prediction that has outputs alone, by the likelihood of the replica that made it.
-// Predictions of a distribution or of classes say it themselves, and quantiles have no density.
-func (p *Prediction) addDensities(m *nets.Model, replica int) (err error) {
-	_, quantiles := m.Likelihood.(likelihood.Quantiles)
-	if p.Targets == nil && p.Labels == nil || p.Outputs == nil || p.Probabilities != nil || quantiles {
-		return nil
-	}
-	if m.Replicas > 0 {
-		if m, err = m.Replica(replica); err != nil {
-			return err
-		}
-	}
-	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
-		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
-		return m.Likelihood.NLL(m.Scope(root), outputs, answers)
-	})
-	if err != nil {
-		return err
-	}
-	defer exec.Finalize()
-	n := len(p.Outputs[0]) / p.Width
-	var answers *tensors.Tensor
-	if p.Labels != nil {
-		labels := make([]int32, n)
-		for i, label := range p.Labels {
-			labels[i] = int32(label)
-		}
-		answers = tensors.FromFlatDataAndDimensions(labels, n, 1)
-	} else {
-		answers = params.FromFloat64(shapes.Make(m.DType, n, len(p.Targets)/n), p.Targets)
-	}
-	var logs [][]float64 // [draws][N]
-	for _, outputs := range p.Outputs {
-		nll, err := exec.Call1(params.FromFloat64(shapes.Make(m.DType, n, p.Width), outputs), answers)
-		if err != nil {
-			return fmt.Errorf("log p(y | x) by the likelihood of type %T: %w", m.Likelihood, nets.Cause(err))
-		}
-		each, err := params.ToFloat64(nll)
-		if err != nil {
-			return err
-		}
-		floats.Scale(-1, each)
-		logs = append(logs, each)
-	}
-	p.LogLikelihood = meanDensity(logs)
-	return nil
-}
-
-// meanDensity is the logarithm of the mean of densities, whose logarithms are given, [M][N], at each of N examples.
-func meanDensity(logs [][]float64) []float64 {
-	found, draws := make([]float64, len(logs[0])), make([]float64, len(logs))
-	for i := range found {
-		for m := range logs {
-			draws[m] = logs[m][i]
-		}
-		found[i] = floats.LogSumExp(draws) - math.Log(float64(len(draws)))
-	}
-	return found
+	return drawn, nil
 }

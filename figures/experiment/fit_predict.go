@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -69,12 +67,11 @@ func (f *fit) after(ctx context.Context, p *Predictions) (each map[string]map[st
 // predictSet predicts set number k of all experiments.
 func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
 	sets := forEachNetwork(f, func(d Data) train.Dataset { return d.Sets[k].Dataset })
-	seeds := f.seeds()
-	var drawn []*Prediction
+	var drawn []*predict.Prediction
 	for i, m := range f.models {
 		first, end := i*f.together(), (i+1)*f.together()
 		if !f.first().Recipe.SharedNoise {
-			if err := startNoise(m, seeds[first:end], f.data[0].Sets[k].Name); err != nil {
+			if err := m.StartNoise(f.data[0].Sets[k].Name); err != nil {
 				return nil, err
 			}
 		}
@@ -86,53 +83,11 @@ func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
 	}
 	all := make([]Prediction, len(f.list))
 	for i := range all {
-		p, err := mixture(drawn[i*f.members() : (i+1)*f.members()])
+		p, err := predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...)
 		if err != nil {
 			return nil, err
 		}
-		p.Set = f.data[i].Sets[k].Name
-		all[i] = *p
+		all[i] = f.prediction(f.data[i].Sets[k], p)
 	}
 	return all, nil
-}
-
-// mixture is the prediction of an ensemble: the mixture of its members' predictions. Energies, and outputs that are kept
-// with probabilities, are taken from the first member. The mutual information of label and network is
-//
-//	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
-//
-// with the mutual information I_m of label and draw of each member.
-func mixture(members []*Prediction) (*Prediction, error) {
-	all := *members[0]
-	if len(members) == 1 {
-		return &all, nil
-	}
-	var mixtures []predict.Mixture
-	var probabilities, densities [][]float64
-	var outputs, parameters [][]float64
-	for _, p := range members {
-		mixtures, probabilities = append(mixtures, p.Mixture), append(probabilities, p.Probabilities)
-		densities, outputs = append(densities, p.LogLikelihood), append(outputs, p.Outputs...)
-		parameters = append(parameters, p.Parameters...)
-	}
-	var err error
-	switch {
-	case all.Mean != nil:
-		all.Mixture, err = predict.Mix(mixtures...)
-	case all.Probabilities != nil:
-		if all.Probabilities, all.MutualInformation, err = predict.MixClasses(probabilities, all.Width); err != nil {
-			return nil, err
-		}
-		for _, p := range members {
-			if p.MutualInformation != nil {
-				floats.AddScaled(all.MutualInformation, 1/float64(len(members)), p.MutualInformation)
-			}
-		}
-	default:
-		all.Outputs, all.Parameters = outputs, parameters
-	}
-	if all.LogLikelihood != nil {
-		all.LogLikelihood = meanDensity(densities)
-	}
-	return &all, err
 }
