@@ -60,7 +60,7 @@ func with(preset experiment.Preset, option string, value float64) experiment.Pre
 		m = methods.Values(m)
 		switch option {
 		case lengthScale:
-			m.Process = experiment.SNGP{LengthScale: value}
+			m.Process = methods.SNGPProcess{LengthScale: value}
 		case processRate:
 		default:
 			m.Layers, _ = methods.WithNoise(m.Layers, value)

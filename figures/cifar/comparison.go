@@ -232,9 +232,9 @@ func (r row) layers() []string {
 // which all methods have, where they have no other.
 func ownScore(e experiment.Experiment) string {
 	switch e.Method.Process.(type) {
-	case experiment.SNGP:
+	case methods.SNGPProcess:
 		return ByDempsterShafer
-	case experiment.DUE:
+	case methods.DUEProcess:
 		return ByEntropy
 	}
 	switch {

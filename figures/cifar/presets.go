@@ -205,7 +205,7 @@ func (s settings) rates(d Images, m experiment.Method) rates {
 	}
 	switch m.Process.(type) {
 	case nil:
-	case experiment.DUE:
+	case methods.DUEProcess:
 		r = rates{rate: 0.1, decay: 5e-4, batch: 128, steps: true}
 	default:
 		r = rates{rate: 0.05, decay: 5e-4, batch: 128, steps: true}
@@ -261,7 +261,7 @@ func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 	if s.released {
 		m.Layers = methods.Released(m.Layers)
 	}
-	if sngp, is := m.Process.(experiment.SNGP); is {
+	if sngp, is := m.Process.(methods.SNGPProcess); is {
 		sngp.LengthScale = cmp.Or(sngp.LengthScale, 1)
 		m.Process = sngp
 	}

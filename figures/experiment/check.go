@@ -145,6 +145,15 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	return nil
 }
 
+// hasClosedForm says whether networks with a Gaussian process have their predictions in closed form.
+func hasClosedForm(architecture nets.Architecture) bool {
+	switch architecture.(type) {
+	case nets.MLP, nets.ResidualMLP:
+		return true
+	}
+	return false
+}
+
 // firstInputs are at most the first n of several inputs.
 func firstInputs(x nets.Inputs, n int) nets.Inputs {
 	n = min(n, x.Len())

@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no data", small(none), func(e *experiment.Experiment) { e.Task.Data = nil }, "Task.Data is nil"},
 		{"no layers", small(nil), func(e *experiment.Experiment) {}, "neither Layers nor a Process"},
-		{"layers and a process", small(none), func(e *experiment.Experiment) { e.Method.Process = experiment.SNGP{} }, "a process brings its own layers"},
+		{"layers and a process", small(none), func(e *experiment.Experiment) { e.Method.Process = methods.SNGPProcess{} }, "a process brings its own layers"},
 		{"a split too many", small(none), func(e *experiment.Experiment) { e.Split = 3 }, "Split is 3; the data have 3 splits"},
 		{"layers in the network", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Layers: none} }, "Task.Network: the network has Layers"},
 		{"no convolution", small(scaled{}), func(e *experiment.Experiment) { e.Task.Network = nets.ResNet14(nil) }, "have no convolution"},
@@ -106,7 +106,7 @@ func TestRefused(t *testing.T) {
 		{"augmentation of a table", small(none), func(e *experiment.Experiment) { e.Recipe.Augmentation = datasets.Augmentation{Flip: true} }, "is for images"},
 		{"early stopping without held-out data", small(none), func(e *experiment.Experiment) { e.Recipe.EarlyStopping = true }, "the data have none"},
 		{"an ensemble of one", small(none), func(e *experiment.Experiment) { e.Method.Members = 1 }, "Method.Members is 1; leave it out"},
-		{"more inducing points than examples", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{Inducing: 37} }, "37 inducing points, which start among the training examples, and there are 36"},
+		{"more inducing points than examples", small(nil), func(e *experiment.Experiment) { e.Method.Process = methods.DUEProcess{Inducing: 37} }, "needs 37 training examples, for its inducing points, and there are 36"},
 		{"equal targets", small(none), func(e *experiment.Experiment) {
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
 		}, "all 4 training targets of the split are 1"},
@@ -116,7 +116,7 @@ func TestRefused(t *testing.T) {
 				return params.Dense(s.In("output"), x, outputs)
 			}}
 		}, "Task.Network has nothing of the Method's layers: build its layers by layers.Dense"},
-		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{} }, "0 inducing points"},
+		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = methods.DUEProcess{} }, "0 inducing points"},
 		{"a class that is no number", small(none), func(e *experiment.Experiment) {
 			e.Task.Data, e.Task.Likelihood = experiment.Table{Set: labels, Classes: 9}, likelihood.Categorical{Classes: 9}
 		}, "the label of example"},
@@ -133,7 +133,7 @@ func TestRefused(t *testing.T) {
 		}, "outputs of shape (Float32)[1, 1] for a batch of 7 inputs"},
 		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
 		{"a process for another likelihood", small(nil), func(e *experiment.Experiment) {
-			e.Method.Process, e.Task.Likelihood = experiment.SNGP{}, likelihood.StudentT{}
+			e.Method.Process, e.Task.Likelihood = methods.SNGPProcess{}, likelihood.StudentT{}
 		}, "is for likelihood.Gaussian or for classes, not for a likelihood.StudentT"},
 		{"inputs of another shape", small(none), func(e *experiment.Experiment) {
 			other := line(2, 1)
@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 			e.Method.Layers, e.Recipe.Coherent = dul.Density{Energy: energy.Rank1Mixture{}}, true
 		}, "whose Terms have no Root"},
 		{"draws that are not coherent", small(noisyRows{}), func(e *experiment.Experiment) { e.Recipe.Coherent = true }, "the layer has no coherent draws"},
-		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = experiment.SNGP{}, true }, "nor for Gaussian processes"},
+		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = methods.SNGPProcess{}, true }, "nor for Gaussian processes"},
 		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
 		{"a function that mixes examples", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Name: "mixed", Build: func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {

@@ -22,6 +22,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 )
 
 // allSplits are the experiments of all splits.
@@ -207,7 +208,7 @@ func TestOwnNetwork(t *testing.T) {
 func TestProcessInOwnNetwork(t *testing.T) {
 	ctx := context.Background()
 	e := transformer(t, baselines.Deterministic{})
-	for name, process := range map[string]experiment.Process{"SNGP": experiment.SNGP{}, "DUE, from all examples": experiment.DUE{Inducing: 30}} {
+	for name, process := range map[string]experiment.Process{"SNGP": methods.SNGPProcess{}, "DUE, from all examples": methods.DUEProcess{Inducing: 30}} {
 		list := must.Get(e.Task.Experiments(experiment.Adam(3, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
 		found := must.Get(experiment.Run(ctx, list...))(t)
 		if a := found[0].Metrics["accuracy"]; !(a >= 0 && a <= 1) || found[0].Diverged {
@@ -215,7 +216,7 @@ func TestProcessInOwnNetwork(t *testing.T) {
 		}
 	}
 	other := transformer(t, baselines.Deterministic{})
-	other.Method = experiment.Method{Name: "SNGP", Process: experiment.SNGP{}}
+	other.Method = experiment.Method{Name: "SNGP", Process: methods.SNGPProcess{}}
 	other.Task.Network = nets.Func{Name: "elsewhere", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return attention(l, s.In("part"), x, outputs)
 	}}

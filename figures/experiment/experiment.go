@@ -120,6 +120,8 @@ type Method struct {
 // A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
 // training data before it is built, and needs a further step after training.
 type Process interface {
+	// Examples is how many training examples it needs at least.
+	Examples() int
 	// Hidden is the family of the layers below.
 	Hidden() nets.Layers
 	// Head makes the last layer.

@@ -260,7 +260,7 @@ func (f *fit) network(ctx context.Context, seeds []uint64, sets []train.Dataset)
 		return nil, nil, err
 	}
 	f.keepOutputs = head.KeepOutputs && isClassification(e.Task.Likelihood)
-	n, err := withHead(e.Task.Network, e.Method.Process, head.Layers)
+	n, err := nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), head.Layers)
 	return n, head.Finish, err
 }
 
@@ -269,7 +269,7 @@ const startImages, startBatch = 1000, 100
 
 // features are the features that each replica of the untrained network gives to its training inputs.
 func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset) (features [][]float64, width int, err error) {
-	network, err := withHead(f.first().Task.Network, f.first().Method.Process, baselines.Headless{})
+	network, err := nets.WithHead(f.first().Task.Network, f.first().Method.Process.Hidden(), baselines.Headless{})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -60,24 +60,6 @@ func TestPredictionsAsTheyAre(t *testing.T) {
 	}
 }
 
-// The head of a regression is Gaussian, and that of images has orthogonal frequencies.
-func TestHeadsOfSNGP(t *testing.T) {
-	regression := baselines.RegressionSNGP(100, randomFeatures)
-	regression.LengthScale = 2 // the root of the number of inputs
-	for _, c := range []struct {
-		task HeadTask
-		want baselines.SNGP
-	}{
-		{HeadTask{Examples: 100, Inputs: 4}, regression},
-		{HeadTask{Examples: 100, Inputs: 4, Classes: 1, Images: true}, baselines.SNGP{Examples: 100, Orthogonal: true, LengthScale: 2}},
-		{HeadTask{Examples: 100, Inputs: 4, Classes: 1}, baselines.SNGP{Examples: 100, RandomFeatures: randomFeatures, Plain: true, FeatureScale: regression.FeatureScale, LengthScale: 2}},
-	} {
-		if got := must.Get(SNGP{}.Head(c.task))(t).Layers; got != nets.Layers(c.want) {
-			t.Errorf("%+v: the head is %+v, want %+v", c.task, got, c.want)
-		}
-	}
-}
-
 // A result comes back from its row as it was, with the metrics that are not finite and those that were not measured.
 func TestRows(t *testing.T) {
 	r := Result{Group: "g", Split: 3, Seed: 1 << 63, Metrics: map[string]float64{"nll": 1.0 / 3, "ece": 0, "skill": math.Inf(1)}, WallSeconds: 0.25,

@@ -25,6 +25,7 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 )
 
 // constant is a metric that is always the same.
@@ -172,7 +173,7 @@ func TestNetworksAreKept(t *testing.T) {
 		}
 	}
 	process := e
-	process.Method = experiment.Method{Name: "SNGP", Process: experiment.SNGP{}}
+	process.Method = experiment.Method{Name: "SNGP", Process: methods.SNGPProcess{}}
 	process.Recipe = experiment.Adam(2, 16, 1e-2)
 	if _, err := engine.Run(ctx, process); err == nil || !strings.Contains(err.Error(), "needs the training data") {
 		t.Errorf("the error is %v", err)

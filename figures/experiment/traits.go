@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -133,7 +134,7 @@ func (b building) network(e Experiment) (nets.Network, error) {
 		return e.Task.Network.Over(e.Method.Layers)
 	}
 	heads, width := 0, 0
-	headless, err := withHead(e.Task.Network, e.Method.Process, countedHead{count: &heads})
+	headless, err := nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), countedHead{count: &heads})
 	if err == nil {
 		err = b.build(headless, nil, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
 	}
@@ -141,14 +142,11 @@ func (b building) network(e Experiment) (nets.Network, error) {
 	case err != nil:
 		return nil, err
 	case heads != 1:
-		return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", headScope, e.Task.Network, heads)
+		return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", nets.HeadScope, e.Task.Network, heads)
 	}
 	t := headTask(e, b.data, []uint64{1})
 	t.Features = func() ([][]float64, int, error) {
-		examples := 200
-		if due, is := e.Method.Process.(DUE); is {
-			examples = max(examples, due.Inducing)
-		}
+		examples := max(200, e.Method.Process.Examples())
 		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, examples*width)
 		for i := range features {
 			features[i] = rng.NormFloat64()
@@ -159,7 +157,19 @@ func (b building) network(e Experiment) (nets.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withHead(e.Task.Network, e.Method.Process, head.Layers)
+	return nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), head.Layers)
+}
+
+// countedHead is a head that returns its features and counts how often it is built.
+type countedHead struct {
+	baselines.Headless
+	count *int
+}
+
+// Dense implements nets.Layers.
+func (h countedHead) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node {
+	*h.count++
+	return x
 }
 
 // headTask is what the head of a Gaussian process is made for, without Features.
@@ -246,8 +256,8 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && allEqual(d.Train.Targets) {
 		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(d.Train.Targets), d.Train.Targets[0])
 	}
-	if due, is := e.Method.Process.(DUE); is && due.Inducing > d.Train.Len() {
-		return d, fmt.Errorf("experiment.DUE has %d inducing points, which start among the training examples, and there are %d; set Inducing to at most that", due.Inducing, d.Train.Len())
+	if p := e.Method.Process; p != nil && p.Examples() > d.Train.Len() {
+		return d, fmt.Errorf("a Gaussian process of type %T needs %d training examples, for its inducing points, and there are %d", p, p.Examples(), d.Train.Len())
 	}
 	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
 		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")

@@ -34,9 +34,9 @@ var (
 	// layer is wide.
 	DensityMixture = experiment.Method{Key: "density-rank1mix", Name: "Density, rank-1 mixture", Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}}
 	// SNGP is the spectral-normalised neural Gaussian process (Liu et al. 2020).
-	SNGP = experiment.Method{Key: "sngp", Name: "SNGP", Process: experiment.SNGP{}}
+	SNGP = experiment.Method{Key: "sngp", Name: "SNGP", Process: SNGPProcess{}}
 	// DUE is deterministic uncertainty estimation (van Amersfoort et al. 2021).
-	DUE = experiment.Method{Key: "due", Name: "DUE", Process: experiment.DUE{}}
+	DUE = experiment.Method{Key: "due", Name: "DUE", Process: DUEProcess{}}
 )
 
 // The methods that this project adds.
@@ -118,7 +118,7 @@ func (d Defaults) Fill(m experiment.Method) experiment.Method {
 		l.Alpha = cmp.Or(l.Alpha, d.VDropoutAlpha)
 		m.Layers = l
 	}
-	if due, is := m.Process.(experiment.DUE); is {
+	if due, is := m.Process.(DUEProcess); is {
 		due.Inducing = cmp.Or(due.Inducing, d.Inducing)
 		m.Process = due
 	}

@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
@@ -75,7 +76,7 @@ func TestHMCRefuses(t *testing.T) {
 		"Warmup is 3": func(e *experiment.Experiment) {
 			e.Method.Sampler = HMC{Warmup: 3, Draws: 20, Leapfrogs: 2, Keep: 5}
 		},
-		"no Layers":        func(e *experiment.Experiment) { e.Method.Layers, e.Method.Process = nil, experiment.SNGP{} },
+		"no Layers":        func(e *experiment.Experiment) { e.Method.Layers, e.Method.Process = nil, methods.SNGPProcess{} },
 		"noise of its own": func(e *experiment.Experiment) { e.Method.Layers = baselines.MCDropout{} },
 		"no mean and varia": func(e *experiment.Experiment) {
 			e.Task.Likelihood, e.Task.Metrics = likelihood.Quantiles{Levels: []float64{0.5}}, nil
