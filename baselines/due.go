@@ -32,8 +32,8 @@ import (
 // There is one process for each class, with its own m, S, constant mean c, length
 // scale l and output scale o; the inducing points are shared, as in the authors'
 // code. The objective is the mean of -log p(y | f(h)) over q plus KL(q(v) || p(v)) / N.
-// All parameters of the head have role Variational: what regularises them is the
-// bound itself, so that they take no weight decay.
+// All parameters of the head have role Variational: the bound itself regularises
+// them, so that they take no weight decay.
 //
 // DUE is a family whose Dense is the head: for nets.ResNet, of whose layers the
 // last alone is dense, and for nets.ResidualMLP as its Head. Dense and Moments
@@ -43,9 +43,8 @@ type DUE struct {
 	// Start holds the inducing points to start from, of each replica, or one for all.
 	Start []Inducing
 	// Samples is the number of draws of f for Softmax; 0 means 32, as the authors'
-	// code scores images out of distribution. (In training that code has 10, what
-	// GPyTorch draws if not told otherwise.) A trainer averages their
-	// cross-entropies (likelihood.Categorical).
+	// code scores images out of distribution. (In training that code has 10, GPyTorch's
+	// default.) A trainer averages their cross-entropies (likelihood.Categorical).
 	Samples int
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means
 	// 1e-4, or in double precision 1e-6.

@@ -17,8 +17,8 @@ const (
 )
 
 // FailedReplicas is the error of models whose Gaussian processes had a matrix
-// without a Cholesky factor, by the number of the replica. The other replicas are
-// as good as without them.
+// without a Cholesky factor, by the number of the replica. Other replicas are not
+// affected.
 type FailedReplicas map[int]error
 
 // Error names the replicas in order.

@@ -16,10 +16,10 @@ import (
 //
 // and likewise s; both are drawn anew for each example.
 //
-// That s scales the bias too is the paper's released code, which wraps a whole
-// linear layer, and what its recorded cases hold. In the original method the
-// factors perturb the weights alone, W * r s^T, and the bias is added last, as in
-// its authors' library (edward2, layers.DenseRank1): s * ((r * x) W) + b.
+// s scales the bias too, as in the paper's released code, which wraps a whole linear
+// layer. In the original method the factors perturb the weights alone, W * r s^T, and
+// the bias is added last, as in its authors' library (edward2, layers.DenseRank1):
+// s * ((r * x) W) + b.
 type Rank1 struct {
 	PriorStd float64 // 0 means 0.1 (section 4: searched over {0.01, 0.1, 1})
 	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3

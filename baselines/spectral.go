@@ -20,9 +20,9 @@ import (
 //	W / max(1, sigma(W)/c)
 //
 // is applied, where sigma is the largest singular value. With residual
-// connections, which keep distances from vanishing, the network's features then
-// tell inputs far from the data apart, which SNGP and DUE rest on (Liu et al.
-// 2020, section 3.2; van Amersfoort et al. 2021, section 3.1).
+// connections, which keep distances from vanishing, inputs far from the data then
+// have features far from theirs, on which SNGP and DUE rely (Liu et al. 2020,
+// section 3.2; van Amersfoort et al. 2021, section 3.1).
 //
 // sigma is found by power iteration (Miyato et al. 2018) from a vector that is
 // kept from step to step (role Running): each training step makes one iteration,

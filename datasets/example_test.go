@@ -63,7 +63,7 @@ func ExampleToyCubic() {
 	// Output: 100 points, 0 of them in the gap
 }
 
-// A table of one's own, as a spreadsheet exports it.
+// A table of your own, as a spreadsheet exports it.
 func ExampleReadCSV() {
 	folder, err := os.MkdirTemp("", "own")
 	if err != nil {

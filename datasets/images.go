@@ -101,7 +101,7 @@ func HoldOut(n, held int, seed uint64) (train, heldOut []int) {
 
 // Order returns the order in which n examples are used in an epoch (from 0): a
 // random permutation of 0, ..., n-1 that depends on nothing but the arguments, so
-// that a run resumed in the middle goes on as it would have.
+// that a resumed run continues as it would have.
 //
 // Order panics if n < 0.
 func Order(seed uint64, epoch, n int) []int {

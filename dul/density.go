@@ -19,11 +19,10 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// EnergyModel is the energy E(h) of a layer's inputs and how it is fitted:
-// energy.LDL, energy.Rank1Mixture, energy.Diagonal and energy.Constant are
-// four. A type of your own needs these two methods; energy.Pixelwise makes the
-// second of the first. layertest.Energy checks the first. If the type has a method
-// Check() error, the layer panics with its error.
+// EnergyModel gives the energy E(h) of a layer's inputs, and how it is fitted, such
+// as energy.LDL. A type of your own needs these two methods; energy.Pixelwise makes
+// the second from the first. layertest.Energy checks the first. If the type has a
+// method Check() error, the layer panics with its error.
 type EnergyModel interface {
 	// Dense returns the terms of inputs h, [..., batch, features], and creates
 	// the model's parameters in s with params.New and the role params.Generative.
@@ -65,8 +64,7 @@ const (
 )
 
 // Density is the family of density uncertainty layers. The zero value is the
-// paper's layer with its default settings; each further field is one place
-// where paper, released code or taste differ.
+// paper's layer with its default settings; each field changes one thing.
 type Density struct {
 	// Energy is the layer's energy model; nil means energy.LDL{}.
 	Energy EnergyModel
@@ -81,12 +79,12 @@ type Density struct {
 	InitStd float64
 	// Noise is the distribution of epsilon/sqrt(gamma) and eta/sqrt(beta); nil
 	// means stochastic.Gaussian(). The authors' code draws stochastic.Uniform01().
-	// The variances below are multiplied by that of the distribution. The KL
-	// remains that of Gaussians.
+	// The layer's variances are multiplied by the distribution's. The KL remains
+	// that of Gaussians.
 	Noise stochastic.Distribution
 	// SharedNoise draws epsilon and eta of Conv once for each filter and example,
 	// for all positions. The default draws them anew at each position, as the
-	// released code does. See Conv for what that makes of the KL.
+	// released code does. See Conv for the KL.
 	SharedNoise bool
 	// Gradients says which parameters the two objectives move.
 	Gradients GradientFlow
@@ -97,12 +95,12 @@ type Density struct {
 	// log-likelihood and the energies reported are not clipped. The authors' code
 	// clips energy.LDL and not energy.Rank1Mixture.
 	Clip bool
-	// MeanEnergy puts the mean of the energies over the training examples in the
-	// place of E(h): a control with as much noise on average, the same for every
-	// input. Neither the paper nor the authors' code has it. In training it is the
-	// mean over the batch, in convolutions also over positions; in evaluation a running
-	// mean of these. The energies reported and the log-likelihood are not changed.
-	// Replicas must have equally many examples: the mean of a batch counts rows of padding.
+	// MeanEnergy replaces E(h) by the mean energy of the training examples: a control
+	// with as much noise on average, the same for every input. Neither the paper nor
+	// the authors' code has it. In training it is the mean over the batch, in
+	// convolutions also over positions; in evaluation a running mean of these. The
+	// energies reported and the log-likelihood stay. Replicas must have equally many
+	// examples: the mean of a batch counts rows of padding.
 	MeanEnergy bool
 	// HalfD makes the variance gamma E + beta D/2, D as in Clip: D/2 is the mean
 	// energy of a fitted Gaussian, so that gamma and beta mean the same amount of
@@ -342,9 +340,8 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 //	Var[f^j(h)] = gamma^j E(h) + beta^j            (see HalfD, HalfChannels)
 //
 // x is [channels, batch, height, width], the result [filters, batch, height',
-// width'] for the window's output size. E(h) is what the energy model says of
-// the position; that of energy.LDL is a mean over the window of energies that see
-// pixels beyond it, so that there E is no function of h alone, and the equation
+// width'] for the window's output size. E(h) is the energy model's at the position.
+// With energy.LDL it also depends on pixels outside the window, so the equation
 // holds given the image x. KL, log-likelihood and mean energy of each example go
 // to the graph's stochastic.LayerLosses.
 //

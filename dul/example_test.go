@@ -73,7 +73,7 @@ func ExampleDensity_Conv() {
 }
 
 // isotropic is the Gaussian N(0, s^2 I) with one trained variance, as an energy
-// model of one's own: E(h) = |h|^2 / (2 s^2).
+// model of your own: E(h) = |h|^2 / (2 s^2).
 type isotropic struct{}
 
 func (isotropic) Dense(s *model.Scope, h *graph.Node) energy.Terms {

@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/dul/checkpoint"
 )
 
-// A run that saves every 10 steps, is stopped after 25, and goes on.
+// A run that saves every 10 steps, is stopped after 25, and resumes.
 func Example() {
 	dir, err := os.MkdirTemp("", "checkpoints")
 	if err != nil {

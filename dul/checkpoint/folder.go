@@ -17,7 +17,7 @@ import (
 	"densityuncertainty/environment/atomicfile"
 )
 
-// A State is what a run must keep to go on after a stop.
+// A State is what a run must keep to resume.
 type State struct {
 	// Store has the model's variables and the optimizer's.
 	Store *model.Store

@@ -409,7 +409,7 @@ func rewrite(t *testing.T, file string, content []byte) {
 	must.Do(t, os.WriteFile(file, content, 0o600))
 }
 
-// After a fall-back the run goes on from the older checkpoint; the damaged one
+// After a fall-back the run resumes from the older checkpoint; the damaged one
 // does not take the place of a good one and is not in the way.
 func TestSavingGoesOnAfterDamage(t *testing.T) {
 	path := t.TempDir()

@@ -10,10 +10,10 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Constant is the energy E(h) = D/2 of every input of D features: the mean of a
-// fitted Gaussian's. A layer with it has noise that is not grounded in any
-// density, and is else the same: the control for what the energy contributes. It
-// has no parameters and no log-likelihood.
+// Constant is the energy E(h) = D/2 of every input of D features: the mean energy
+// of a fitted Gaussian. It is the control for what the energy contributes: the noise
+// follows no density, and all else is the same. It has no parameters and no
+// log-likelihood.
 type Constant struct{}
 
 // Dense returns the terms of inputs h, [..., batch, features].
@@ -47,9 +47,9 @@ func halfOf(d int, x *graph.Node, dims []int) *graph.Node {
 //
 //	E(h) = 1/2 sum_d h_d^2 / s_d^2,   log |Sigma| = sum_d log s_d^2,
 //
-// LDL without correlations, and else the same: the control for what they
-// contribute. Its fit by maximum likelihood is s_d^2 = mean of h_d^2, or 1e-4 where
-// that is less. The log s_d^2 start at zero: Sigma = I.
+// LDL without correlations: the control for what they contribute. Its fit by maximum
+// likelihood is s_d^2 = mean of h_d^2, or 1e-4 where that is less. The log s_d^2 start
+// at zero: Sigma = I.
 type Diagonal struct{}
 
 // Dense returns the terms of inputs h, [..., batch, features].
@@ -73,9 +73,8 @@ func (m Diagonal) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	return Pixelwise(m, s, x, w)
 }
 
-// Pixelwise makes the terms of images x, [channels, batch, height, width], for a
-// layer with window w, of a model of vectors that takes the channels of each pixel
-// as its features:
+// Pixelwise applies a model of vectors to the channels of each pixel of images x,
+// [channels, batch, height, width], and returns the terms for a layer with window w:
 //
 //	Energy         mean of the pixels' energies in the window, padding counted as zero, as for LDL
 //	MeanEnergy     mean of all pixels' energies

@@ -39,9 +39,9 @@ type ConvTerms struct {
 //	z = x + conv(x, kernel * mask)
 //	E[i, j] = 1/2 sum_c z[c, i, j]^2 / exp(log variance_c)
 //
-// at stride 1 and with zero padding. The mask lets z at a pixel depend on what
-// comes before it in raster order alone: on all pixels above or to the left, and
-// on the earlier channels of the pixel itself. So x -> z is unit triangular, its
+// at stride 1 and with zero padding. The mask lets z at a pixel depend only on what
+// comes before it in raster order: on pixels above or to the left, and on earlier
+// channels of the pixel itself. So x -> z is unit triangular, its
 // determinant is 1, and the sum of E over the image is the energy of one
 // Gaussian over whole images, with log |Sigma| = height width sum_c log variance_c.
 //

@@ -3,7 +3,7 @@
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// Unlike in the paper, variances are at least about 1e-4: that of a feature which is always zero would go to zero.
+// Unlike in the paper, variances are at least about 1e-4; that of a feature that is always zero would else vanish.
 package energy
 
 import (
@@ -51,8 +51,8 @@ var logTwoPi = math.Log(2 * math.Pi)
 type LDL struct {
 	// ReplicatePadding lets the masked convolution of Conv see copies of the
 	// border pixels beyond the border, as the authors' code does, in place of
-	// zeros. A border pixel then sees itself, the map is not volume preserving,
-	// and the log-likelihood, which takes it to be so, is wrong.
+	// zeros. A border pixel then sees itself, the map does not preserve volume, and
+	// the log-likelihood is wrong.
 	ReplicatePadding bool
 }
 
@@ -194,8 +194,8 @@ const lowestVariance = 1e-4
 // never opens, has a likelihood without a maximum: it grows as the log-variance
 // goes to minus infinity, and Adam takes it there at a constant pace. The precision
 // then overflows, or the unit opens later and the energy is 10^18. Training of a
-// log-variance ends at the floor; a gradient that raises it passes, so that a
-// feature that comes to life is followed.
+// log-variance ends at the floor; a gradient that raises it passes, in case the unit
+// opens.
 func floored(logVariance *graph.Node) *graph.Node {
 	g, dtype := logVariance.Graph(), logVariance.DType()
 	lowest := graph.Scalar(g, dtype, math.Log(lowestVariance))

@@ -74,7 +74,7 @@ const mostEnergyError = 1000
 // tuned anew. After the warm-up nothing changes, so that the kept draws are those of a Markov chain. Start chains apart
 // from each other: only then does metrics.SplitRHat say much.
 //
-// Positions with a density that is no number, and a Density that fails, are an error.
+// Positions whose density is NaN, and a Density that fails, are an error.
 func Sample(ctx context.Context, density Density, start [][]float64, o Options) (*Chains, error) {
 	if err := o.check(start); err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (s *sampler) transition(size float64, steps int) (accepted float64, diverge
 	for c := range at {
 		off := energy(logs[c], momenta[c]) - before[c]
 		u := s.rng.Float64()
-		if !(off < mostEnergyError) { // also if it is no number
+		if !(off < mostEnergyError) { // also if it is NaN
 			divergent++
 			continue
 		}

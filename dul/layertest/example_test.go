@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// additive is a family of one's own: y = x W + b + eps, eps ~ N(0, 1) for each
+// additive is a family of your own: y = x W + b + eps, eps ~ N(0, 1) for each
 // example and unit. It has no KL.
 type additive struct{}
 

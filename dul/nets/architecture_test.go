@@ -351,7 +351,7 @@ func TestLayersOfGoMLX(t *testing.T) {
 	if !slices.Equal(p.Mean[0], p.Mean[1]) {
 		t.Error("dropout acts in prediction")
 	}
-	// A run that is stopped goes on with the dropout that it would have had.
+	// A run that is stopped resumes with the dropout that it would have had.
 	folder := t.TempDir()
 	fitOrGoOn := func(folder string, stop int) (*nets.Model, error) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -171,7 +171,7 @@ func TestInputsOfAnotherShape(t *testing.T) {
 		{"replicas", nets.MLP{Layers: plain}, []uint64{1, 2}, []int{2, 4, 1}, ""},
 		{"a single replica", residual, []uint64{1}, []int{1, 4, 3}, ""},
 		{"images", tiny(plain), nil, []int{3, 4, 8, 8}, ""},
-		{"a network of one's own", flattening{nets.MLP{Layers: plain}}, nil, []int{4, 2, 3}, ""},
+		{"a network of your own", flattening{nets.MLP{Layers: plain}}, nil, []int{4, 2, 3}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newModel(t, c.network, likelihood.Gaussian{}, 1)

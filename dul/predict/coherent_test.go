@@ -215,7 +215,7 @@ func compareMoments(t *testing.T, a, b []float64) {
 	}
 }
 
-// noisy is a family of one's own that draws its noise for each example.
+// noisy is a family of your own that draws its noise for each example.
 type noisy struct{}
 
 func (noisy) Dense(s *gomlx.Scope, x *graph.Node, units int) *graph.Node {
@@ -237,7 +237,7 @@ func TestCoherentIsRefused(t *testing.T) {
 		"mixture":    {mlp(t, dul.Density{Energy: energy.Rank1Mixture{}}, 1), coherentInputs, seeded, "energy model energy.Rank1Mixture, whose Terms have no Root"},
 		"clip":       {mlp(t, dul.Density{Clip: true}, 1), coherentInputs, seeded, "coherent draws with Clip"},
 		"noise":      {mlp(t, dul.Density{Noise: stochastic.Uniform01()}, 1), coherentInputs, seeded, "Noise of type stochastic.uniform01"},
-		"one's own":  {mlp(t, noisy{}, 1), coherentInputs, seeded, "layer /model/network/hidden_0 of type predict_test.noisy"},
+		"your own":   {mlp(t, noisy{}, 1), coherentInputs, seeded, "layer /model/network/hidden_0 of type predict_test.noisy"},
 		"DUE":        {newModel(t, nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.DUE{Start: start, Likelihood: baselines.Gaussian}, Width: 4, Depth: 1}, likelihood.Gaussian{}, 1), coherentInputs, seeded, "noise of shape (Float64)[4, 1], its own for each example"},
 		"images":     {classifier(t, baselines.MCDropout{}), photos(2), seeded, "its own for each example"},
 		"no seed":    {mlp(t, dul.Density{}, 1), coherentInputs, predict.Options{Coherent: true}, "needs a Seed"},

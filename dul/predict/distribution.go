@@ -164,7 +164,7 @@ func (d *Predictive) Quantile(level float64) ([]float64, error) {
 	return all, nil
 }
 
-var errNoQuantile = errors.New("the distribution has no such quantile: its parameters are no numbers, or beyond the range of numbers")
+var errNoQuantile = errors.New("the distribution has no such quantile: its parameters are NaN or out of range")
 
 // quantile finds the quantile of a mixture by bisection among all floats, in at most 64 steps. A count's CDF may step
 // one float early, where gonum adds 1 to its argument.

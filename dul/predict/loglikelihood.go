@@ -16,7 +16,7 @@ import (
 )
 
 // AddLogLikelihood sets LogLikelihood from the answers, targets [N*columns] or else labels [N], by the model that made the
-// prediction: with replicas by that one of them. It does nothing where LogLikelihood has no place.
+// prediction: with replicas by that one of them. It does nothing for likelihoods without LogLikelihood.
 func (p *Prediction) AddLogLikelihood(m *nets.Model, replica int, targets []float64, labels []int) (err error) {
 	_, quantiles := m.Likelihood.(likelihood.Quantiles)
 	if targets == nil && labels == nil || p.Outputs == nil || p.Probabilities != nil || quantiles {

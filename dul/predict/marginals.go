@@ -17,8 +17,7 @@ import (
 // in closed form, where it is Gaussian: of a model with likelihood.Gaussian and a
 // network that has Moments, such as a nets.ResidualMLP with a Gaussian process as
 // its head. They are a mixture of one component for each replica, or a single one
-// without replicas. What is not finite is an error as in Sample, and of replicas none,
-// as in SampleReplicas.
+// without replicas. Values that are not finite are an error, but not with replicas.
 func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]*Prediction, error) {
 	if m == nil {
 		return nil, errNoModel

@@ -34,8 +34,8 @@ type Options struct {
 	// Seed fixes the draws: with it they depend on nothing but Seed, the model's own
 	// seeds and parameters, and the numbers of sample and input. The same call gives the
 	// same draws whatever was computed before, and whatever BatchSize
-	// is (but for rounding). They are drawn on the host on all backends. Nil goes on in
-	// the model's stream of noise, so that a second call gives other draws.
+	// is (but for rounding). They are drawn on the host on all backends. Nil continues
+	// the model's stream of noise: a second call gives other draws.
 	Seed *uint64
 	// Coherent makes each sample one function of the input: all inputs share its noise, in all batches. At each input by
 	// itself predictions have the same distribution as without it; see dul.Density.Dense. It needs a Seed. Layers without
@@ -72,9 +72,9 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error
 
 // A Prediction is what M samples say of N inputs.
 type Prediction struct {
-	// Outputs are the network's, [M][N*Width]: those of a likelihood.Classification
-	// only with Options.KeepOutputs, none of a likelihood.Regression or
-	// likelihood.Distribution, whose are Mixture and Parameters.
+	// Outputs are the network's, [M][N*Width]: for a likelihood.Classification only
+	// with Options.KeepOutputs, and nil for a likelihood.Regression or
+	// likelihood.Distribution: see Mixture and Parameters.
 	Outputs [][]float64
 	// Width is the number of outputs for each input.
 	Width int
@@ -93,16 +93,16 @@ type Prediction struct {
 	// entropy of Probabilities minus the mean entropy of the samples.
 	MutualInformation []float64
 
-	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the samples, [N]; see AddLogLikelihood. It is for Outputs
-	// alone, whose meaning only the likelihood knows: Predictive and Probabilities say it themselves, and quantiles have none.
+	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the samples, [N]; see AddLogLikelihood. Only other
+	// likelihoods have it: Predictive and Probabilities give it themselves, and quantiles have none.
 	LogLikelihood []float64
 
 	// Energies are those of the layers' inputs, in the order in which the network
 	// applies the layers; nil without Options.Energies.
 	Energies []LayerEnergy
-	// LastConvolution is the number in Energies of the features by which the
-	// paper tells inputs unlike the training data: the input of the last
-	// convolution that sees more than one pixel; -1 if Energies has none.
+	// LastConvolution is the number in Energies of the paper's score of inputs unlike
+	// the training data: at the last convolution that sees more than one pixel; -1 if
+	// Energies has none.
 	LastConvolution int
 }
 
@@ -117,8 +117,8 @@ type LayerEnergy struct {
 
 // A Predictor predicts by a model again and again. It compiles a graph for each shape of a batch of inputs when it first sees
 // one, keeps the last few, and always uses the parameters that the model has. Several goroutines may use it: they take turns, as
-// do all predictions by one model, but for a training of the model, which must be over. If the numbers of inputs differ
-// from call to call, set Options.BatchSize.
+// do all predictions by one model. A training of the model must be over. If the numbers of inputs differ from call to call,
+// set Options.BatchSize.
 type Predictor struct {
 	model   *nets.Model
 	options Options
@@ -196,7 +196,7 @@ func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Inputs, o Optio
 	return p.PredictReplicas(ctx, x...)
 }
 
-// checkFinite returns an error where the network gave no numbers, which wraps metrics.ErrValue. first is the number of the
+// checkFinite returns an error, which wraps metrics.ErrValue, if an output is NaN or infinite. first is the number of the
 // first input.
 func (p *Prediction) checkFinite(first int) error {
 	for _, what := range []struct {

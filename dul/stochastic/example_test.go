@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// A training loop of one's own, for any family of layers: a density layer has both
+// A training loop of your own, for any family of layers: a density layer has both
 // a KL divergence and a log-likelihood, Rank1 only the former, a plain layer neither.
 func ExampleLayerLosses_Objective() {
 	backend, err := compute.NewWithConfig("go:ops_sequential")

@@ -50,7 +50,7 @@ func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
 	l.LogLikelihood = addTerm(l.LogLikelihood, ll)
 }
 
-// Objective is what a training loop of one's own minimises for n training examples, a
+// Objective is what your own training loop minimises for n training examples, a
 // scalar:
 //
 //	mean_i nll_i + KL / n - mean_i log p_energy(h_i),
@@ -79,11 +79,10 @@ func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
 //
 //	sum_i weight_i sum_l log p_energy(h_l(x_i); omega_l)
 //
-// with which an energy model is grounded in the examples that determine the
-// posterior, not in the density of all (appendix "Bayesian Uncertainty in Linear
-// Classification", weights energy.LaplaceWeights; the paper leaves them at 1).
-// train.Trainer has it as WeightEnergies. A training loop of one's own calls it
-// once, between the network and the objective:
+// which fits energy models to the examples that determine the posterior (appendix
+// "Bayesian Uncertainty in Linear Classification", weights energy.LaplaceWeights; the
+// paper leaves them at 1). train.Trainer has it as WeightEnergies. Your own training
+// loop calls it once, between the network and the objective:
 //
 //	logits := network.Apply(s, x, classes)
 //	stochastic.LayerLossesOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))

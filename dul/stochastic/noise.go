@@ -88,8 +88,8 @@ func sourceOf(g *graph.Graph) NoiseSource {
 	return InGraph{}
 }
 
-// HasNoise says whether any layer of the graph g has drawn noise so far. Where
-// none has, one execution is like the next, but for variables that change.
+// HasNoise says whether any layer of the graph g has drawn noise so far. Without
+// noise, executions differ only if variables change.
 func HasNoise(g *graph.Graph) bool {
 	_, found := model.GetGraphParam(g, drawnKey)
 	return found
@@ -268,8 +268,8 @@ func (n *NoiseBuffers) Refresh() error {
 	return nil
 }
 
-// Release deletes the buffers from the store, whose memory they else take for
-// good; their graph cannot be executed after it.
+// Release deletes the buffers from the store. Their graph cannot be executed after
+// it.
 func (n *NoiseBuffers) Release(store *model.Store) error {
 	for _, b := range n.buffers {
 		if err := store.DeleteVariable(b.variable.Path()); err != nil {
@@ -365,9 +365,8 @@ func nextBits(stream *rand.Rand, i int, word uint64) uint64 {
 // rand.PCG.MarshalBinary writes it.
 const stateSize = 20
 
-// State returns the position of the streams: what SetState needs to go on with
-// the same draws. The noise in the buffers is not part of it, as every execution
-// draws its own.
+// State returns the position of the streams, for SetState. The noise in the buffers
+// is not part of it, as every execution draws its own.
 func (h *HostSampler) State() ([]byte, error) {
 	var state []byte
 	for r, stream := range h.streams {
@@ -416,9 +415,8 @@ type Distribution interface {
 	Sample(base Base) *graph.Node
 }
 
-// Base are independent random numbers of one shape, fresh at every execution,
-// from which a Distribution makes its own: every call gives others. They come
-// from the host or are drawn in the graph, whatever the graph's NoiseSource is.
+// A Base gives a Distribution independent random numbers of one shape from the
+// graph's NoiseSource: other ones at every call, fresh at every execution.
 type Base struct{ draw func(law) *graph.Node }
 
 // Normal is N(0, 1).

@@ -70,7 +70,7 @@ func TestNoiseMomentsAndIndependence(t *testing.T) {
 		{"DropoutMask", stochastic.DropoutMask(0.3), 1, 0.3 / 0.7},
 		{"StudentT", stochastic.StudentT{Nu: 9.5}, 0, 9.5 / 7.5},
 		{"StudentT, UnitVariance", stochastic.StudentT{Nu: 9.5, UnitVariance: true}, 0, 1},
-		{"a distribution of one's own", laplace{}, 0, 2},
+		{"a distribution of your own", laplace{}, 0, 2},
 	} {
 		for _, host := range []bool{true, false} {
 			for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
@@ -125,7 +125,7 @@ func TestShapes(t *testing.T) {
 		{"StudentT 2.5, UnitVariance", stochastic.StudentT{Nu: 2.5, UnitVariance: true}, studentT(2.5, math.Sqrt(0.5/2.5)).CDF, 0, 0},
 		// Moments of t with nu: 3 nu^2 / ((nu-2)(nu-4)) and 105 nu^4 / ((nu-2)(nu-4)(nu-6)(nu-8)).
 		{"StudentT 14", stochastic.StudentT{Nu: 14}, studentT(14, 1).CDF, 3 * 196 / 120.0, 105 * 38416 / 5760.0},
-		{"a distribution of one's own", laplace{}, distuv.Laplace{Scale: 1}.CDF, 24, 40320},
+		{"a distribution of your own", laplace{}, distuv.Laplace{Scale: 1}.CDF, 24, 40320},
 	} {
 		for _, host := range []bool{true, false} {
 			for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {

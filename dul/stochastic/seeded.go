@@ -13,9 +13,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Seeded draws noise on the host that depends on a seed, the replica, the numbers of sample and example, and the place in
-// the network alone: not on what was drawn before, nor on how many examples or samples a graph computes at once. Noise that
-// all examples share, such as that of weights, does not depend on the example.
+// Seeded draws noise on the host that depends only on a seed, the replica, the numbers of sample and example, and the place
+// in the network: not on earlier draws, nor on how many examples or samples a graph computes at once. Noise that all
+// examples share, such as that of weights, does not depend on the example.
 //
 // It compares the shapes of a draw in two graphs with different numbers of examples: the axis that differs is that of the
 // examples, along which the entries of an example must be next to each other. Call Trace and build such a graph before a

@@ -20,7 +20,7 @@ type Dataset struct {
 	// Inputs are nets.Floats, or nets.Pixels, which stay on the device.
 	Inputs nets.Inputs
 	// Targets are real targets, T for each example one after the other; Labels are
-	// classes from 0. There is one of both.
+	// classes from 0. Only one of them may be set.
 	Targets []float64
 	Labels  []int
 }
@@ -45,7 +45,7 @@ func (d Dataset) target(i int) []float64 {
 	return d.Targets[i*t : (i+1)*t]
 }
 
-// Check says why a model with a likelihood can neither be trained nor measured on the examples. They may lack answers.
+// Check says why a model with a likelihood can neither be trained nor measured on the examples. Answers may be missing.
 func (d Dataset) Check(l likelihood.Likelihood) error {
 	if err := nets.CheckInputs(d.Inputs); err != nil {
 		return err
@@ -105,8 +105,7 @@ func sameKind(a, b Dataset) error {
 const shuffleStream = 0x73687566666c65
 
 // An order is the order of one replica's examples, anew in every epoch. It is a
-// function of seed and epoch alone, so that a run that was stopped goes on with
-// the same batches.
+// function of seed and epoch alone, so that a resumed run has the same batches.
 type order struct {
 	seed    uint64
 	n       int

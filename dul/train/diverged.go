@@ -12,9 +12,8 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// ErrDiverged is wrapped by the error of a run whose objective or one of whose
-// parameters is no number any more, or whose objective became a million times as
-// large as it was at first.
+// ErrDiverged is wrapped by the error of a run in which the objective or a parameter
+// became NaN or infinite, or the objective a million times as large as at first.
 var ErrDiverged = errors.New("training diverged")
 
 // A Divergence is where the training of one replica went wrong.
@@ -24,7 +23,7 @@ type Divergence struct {
 	// Step is the step, from 1 and with those of the pretraining, after which it
 	// was noticed.
 	Step int `json:"step"`
-	// Reason is the objective, or the parameter that is no number any more.
+	// Reason is the objective, or the parameter that is NaN or infinite.
 	Reason string `json:"reason"`
 }
 
@@ -71,8 +70,8 @@ func (r *run) divergence() error {
 	return &DivergedError{r.model.Replicas, diverged}
 }
 
-// checkParameters notes the replicas with a parameter that is no number any more,
-// and is an error where none is left.
+// checkParameters notes the replicas with a parameter that is NaN or infinite, and is
+// an error where none is left.
 func (r *run) checkParameters() error {
 	for v := range r.model.Store.IterVariables() {
 		if stochastic.IsNoiseBuffer(v) {
@@ -94,7 +93,7 @@ func (r *run) checkParameters() error {
 		}
 		for k, is := range broken {
 			if is {
-				r.diverge(Divergence{k, r.step, fmt.Sprintf("variable %s has entries that are no numbers any more", v.Path())})
+				r.diverge(Divergence{k, r.step, fmt.Sprintf("variable %s has entries that are NaN or infinite", v.Path())})
 			}
 		}
 	}

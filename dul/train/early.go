@@ -14,13 +14,11 @@ import (
 
 // EarlyStopping ends the training of each replica with the parameters that it had
 // after the epoch with the lowest score, such as the negative log-likelihood of
-// examples that are held out: where a network fits its training examples better and
-// better and others worse, those of that epoch are the better ones (Prechelt 1998,
-// "Early stopping - but when?"). A replica that diverges afterwards has them too,
-// and does not count as diverged.
+// held-out examples (Prechelt 1998, "Early stopping - but when?"). A replica that
+// diverges afterwards has them too, and does not count as diverged.
 //
-// All epochs are trained, since replicas that share a graph turn at different ones;
-// what the training goes through is the same without it, also the noise.
+// All epochs are trained, since replicas that share a graph are best at different
+// ones; the training itself does not change, nor does its noise.
 type EarlyStopping struct {
 	// Every is how many epochs of the joint training lie between two scores; the
 	// last one is scored too. 0 means 1.

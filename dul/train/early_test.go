@@ -179,7 +179,7 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 	}
 }
 
-// A run that is stopped, while it trains or where it is to be scored, goes on as if it had not been.
+// A run that is stopped, while it trains or where it is to be scored, resumes as if it had not been.
 func TestStoppedEarlyStopping(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	const perEpoch = trialSteps / 3

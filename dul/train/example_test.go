@@ -50,7 +50,7 @@ func (poisson) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	return graph.Sub(graph.Exp(outputs), graph.Mul(targets, outputs))
 }
 
-// A likelihood of one's own is a type with two methods.
+// A likelihood of your own is a type with two methods.
 func Example_likelihood() {
 	ctx := context.Background()
 	backend, err := compute.NewWithConfig("go:ops_sequential")
@@ -107,8 +107,7 @@ func ExampleEarlyStopping() {
 	// Output: better on held-out examples: true
 }
 
-// A run with checkpoints is stopped and started again; the second call of Fit
-// goes on where the first one stopped.
+// A run with checkpoints is stopped and started again; the second call of Fit resumes.
 func ExampleTrainer() {
 	folder, err := os.MkdirTemp("", "run")
 	if err != nil {

@@ -396,7 +396,7 @@ func TestFitErrors(t *testing.T) {
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
 		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},
 		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
-		{name: "label of a likelihood of one's own", of: floats, like: ownClasses{likelihood.Categorical{Classes: 3}}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Labels: []int{1, -1}}), want: "example 1 has label -1; classes are numbered from 0"},
+		{name: "label of a likelihood of your own", of: floats, like: ownClasses{likelihood.Categorical{Classes: 3}}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Labels: []int{1, -1}}), want: "example 1 has label -1; classes are numbered from 0"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "replica 1: 80 examples, where replica 0 has 40"},
 		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "replica 1: has inputs of shape [1] with 1 targets, replica 0 inputs of shape [2] with 1"},

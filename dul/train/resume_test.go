@@ -89,7 +89,7 @@ func TestTrainingAgain(t *testing.T) {
 	}
 }
 
-// A run with checkpoints can also go on with the model that it was stopped with, and
+// A run with checkpoints can also resume with the model that it was stopped with, and
 // a model that another run has trained is what the checkpoint says.
 func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
 	c := named(t, "regression")
@@ -164,11 +164,11 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 		t.Errorf("the run went on with step %d, notes %q", first, notes)
 	}
 	sameState(t, m, want)
-	// Another version of the program goes on too, and says so.
+	// Another version of the program resumes too, and says so.
 	c.Checkpoints.Version, notes = "v2", nil
 	m = c.model(t, dtypes.Float32)
 	c.fit(t, m)
-	if len(notes) != 1 || !strings.HasSuffix(notes[0], `was saved by version "" of the program and goes on with "v2": what comes out is of both`) {
+	if len(notes) != 1 || !strings.HasSuffix(notes[0], `was saved by version "" of the program and resumes with "v2": what comes out is of both`) {
 		t.Errorf("notes of another version: %q", notes)
 	}
 	sameState(t, m, want)
@@ -226,7 +226,7 @@ func TestFailingSaveIsNoted(t *testing.T) {
 	}
 }
 
-// Every run notices that its objective is no number any more, at the step where it
+// Every run notices that its objective is NaN or infinite, at the step where it
 // happens, and that its last step leaves parameters that are none; it says what to
 // try, and saves no such checkpoint.
 func TestDiverged(t *testing.T) {
@@ -236,7 +236,7 @@ func TestDiverged(t *testing.T) {
 			step     int // of the joint training, whose rate is infinite as a Float32
 			want     string
 			lastGood int
-		}{{"objective", 4, "step 6: the objective is no number any more", 4}, {"last step", 7, "step 8: variable /", 7}} {
+		}{{"objective", 4, "step 6: the objective is NaN or infinite", 4}, {"last step", 7, "step 8: variable /", 7}} {
 			for _, folder := range []string{"", t.TempDir()} {
 				if folder != "" {
 					when.want = "variable /" // noticed before it is saved
@@ -337,7 +337,7 @@ func TestFirstBatchOfZeros(t *testing.T) {
 }
 
 // A replica that diverges does not keep the others from what they are without it,
-// also where the run is stopped and goes on, and the error names it alone.
+// also where the run is stopped and resumed, and the error names it alone.
 func TestDivergedReplica(t *testing.T) {
 	c := trials()[4]
 	want := c.model(t, dtypes.Float32)

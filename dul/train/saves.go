@@ -11,8 +11,8 @@ import (
 
 // Checkpoints say where and when a run is saved. A run is also saved when it
 // ends and when it is stopped; one that is killed loses what it did since the
-// last save. If a checkpoint cannot be written, Trainer.Notes hears of it and
-// training goes on; it is an error only of a run that is stopped.
+// last save. If a checkpoint cannot be written, training continues and Trainer.Notes
+// hears of it; only a run that is stopped returns it as an error.
 type Checkpoints struct {
 	// Folder holds the checkpoints of this run and of no other; "" saves none. A
 	// run that is resumed must have the settings and the data that it was started
@@ -92,7 +92,7 @@ func (s *saves) restore(r *run) error {
 		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
 	}
 	if found.Version != s.Version {
-		r.Notes(fmt.Sprintf("%s was saved by version %q of the program and goes on with %q: what comes out is of both", found.Path, found.Version, s.Version))
+		r.Notes(fmt.Sprintf("%s was saved by version %q of the program and resumes with %q: what comes out is of both", found.Path, found.Version, s.Version))
 	}
 	r.step, s.lastStep, s.triedStep = found.Step, found.Step, found.Step
 	return nil
@@ -112,7 +112,7 @@ func (s *saves) afterStep(r *run) error {
 	err := s.save(r)
 	s.triedStep, s.triedTime = r.step, time.Now()
 	if err != nil && !errors.Is(err, ErrDiverged) {
-		r.Notes(fmt.Sprintf("training goes on, but a stop would lose what was done since step %d: %v", s.lastStep, err))
+		r.Notes(fmt.Sprintf("training continues, but a stop would lose what was done since step %d: %v", s.lastStep, err))
 		return nil
 	}
 	return err

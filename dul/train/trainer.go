@@ -17,8 +17,8 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Settings say how a model is trained. They are values alone: they can be printed and compared, and equal settings train
-// equal models. A field that is 0 is 0, but for the Rate of a Group.
+// Settings say how a model is trained. They are plain values, to print and compare; equal settings train equal models. Zero
+// means zero, but for the Rate of a Group.
 type Settings struct {
 	Epochs, BatchSize int
 	// Schedule gives the learning rate of each step.
@@ -75,9 +75,9 @@ type Order interface {
 // An epoch is every example once in random order; its last batch has what is left
 // over and is trained on like any other.
 //
-// With Checkpoints a run survives being stopped or killed: Fit called again goes
-// on in the middle of the epoch, and on the pure Go backend ends with the same
-// bits as a run that was never stopped.
+// With Checkpoints a run survives being stopped or killed: Fit called again resumes in
+// the middle of the epoch, and on the pure Go backend ends with the same bits as a run
+// that was never stopped.
 type Trainer struct {
 	Settings
 	// StepsPerExecution is how many steps of the joint training are computed
@@ -86,15 +86,15 @@ type Trainer struct {
 	// and takes as much longer to compile. Choose a divisor of the number of whole
 	// batches in an epoch: else there is one more graph, for the steps left over.
 	StepsPerExecution int
-	// EarlyStopping ends with the best parameters in the place of the last ones; the
-	// zero value does not.
+	// EarlyStopping ends with the best parameters instead of the last; the zero value
+	// does not.
 	EarlyStopping EarlyStopping
 	// Progress, if not nil, hears of every execution.
 	Progress func(Progress)
 	// Checkpoints say where and when the run is saved; the zero value never saves.
 	Checkpoints Checkpoints
-	// Notes, if not nil, hears what the user should know though the run goes on,
-	// such as that a checkpoint was damaged and an older one is used.
+	// Notes, if not nil, hears warnings, such as that a checkpoint was damaged and an
+	// older one is used.
 	Notes func(string)
 }
 
@@ -103,8 +103,8 @@ type Augmentation interface {
 	// Draw says what to do with an image, given by its number in the set, in an
 	// epoch: the top row and the left column, from 0 to 2 Settings.Padding, of the
 	// window to cut out of the padded image, and whether to mirror the window left
-	// to right. It is a pure function, so that a run that was stopped goes on with
-	// the same images. The seed is the model's.
+	// to right. It is a pure function, so that a resumed run has the same images. The
+	// seed is the model's.
 	Draw(seed uint64, epoch, image int) (top, left int, flip bool)
 }
 
@@ -185,10 +185,10 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 // Checkpoints.Folder. Without one a model that was trained before
 // is trained further, from the parameters that it has and otherwise as a new one:
 // with the schedule from its start, and optimizers that have seen no gradient. When
-// ctx is cancelled Fit saves a checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
-// is no number any more, or the objective a million times as large as at the first step of its phase, the
-// error is a *DivergedError; replicas that did not
-// diverge are trained to the end all the same.
+// ctx is cancelled Fit saves a checkpoint and returns ctx's error, wrapped. If the
+// objective or a parameter becomes NaN or infinite, or the objective a million times
+// as large as at the first step of its phase, the error is a *DivergedError; the
+// other replicas are trained to the end.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
 	if t.StepsPerExecution < 0 || t.EarlyStopping.Every < 0 {
 		return fmt.Errorf("train.Trainer has StepsPerExecution %d and EarlyStopping.Every %d; neither may be negative", t.StepsPerExecution, t.EarlyStopping.Every)
@@ -207,7 +207,7 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	if err := r.checkData(); err != nil {
 		return err
 	}
-	// What an earlier run left would be taken for this one's own.
+	// What an earlier run left would be taken for this run's.
 	for _, scope := range []string{pretraining, training, bestScope} {
 		if err := m.Store.DeleteVariablesInScope(model.RootScopePath + scope); err != nil {
 			return fmt.Errorf("clearing what an earlier run left: %w", err)
@@ -432,7 +432,7 @@ func (r *run) note(losses [][][]float64, rows int) error {
 				}
 			}
 			if broken {
-				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is no number any more: %+v", lossesOf(row))})
+				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is NaN or infinite: %+v", lossesOf(row))})
 			} else if far, err := r.exploded(k, total); err != nil {
 				return err
 			} else if far {

@@ -43,7 +43,7 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 `
 
-// A real Slurm runs the array of slurm.sh. One of its tasks is requeued while it trains. It goes on from its checkpoint,
+// A real Slurm runs the array of slurm.sh. One of its tasks is requeued while it trains. It resumes from its checkpoint,
 // and at the end each result is there once.
 func TestSlurm(t *testing.T) {
 	if testing.Short() {

@@ -41,7 +41,7 @@ func Grey(caption string, values []float64, width int, high float64) Bitmap {
 	for i, value := range values {
 		v := value / high
 		if math.IsNaN(v) {
-			panic(fmt.Errorf("notebook.Grey: %q: value %d is no number", caption, i))
+			panic(fmt.Errorf("notebook.Grey: %q: value %d is NaN", caption, i))
 		}
 		m.Pix[i] = uint8(math.Round(255 * min(max(v, 0), 1)))
 	}

@@ -143,7 +143,7 @@ func shown(rows []row) []row {
 	return all
 }
 
-// ProcessorDetection shows how well each score tells other images, by the area under the ROC curve.
+// ProcessorDetection shows how well each score separates out-of-distribution images, by the area under the ROC curve.
 func ProcessorDetection(x *tables.Index) (report.Table, error) {
 	return detection(x, "-ood", "auroc")
 }
@@ -170,7 +170,7 @@ func detection(x *tables.Index, part, metric string) (report.Table, error) {
 	return fill(x, comparedTable(part), columns, rows)
 }
 
-// ProcessorLayers shows how well the energy of each layer tells other images, for the methods that have energies.
+// ProcessorLayers shows how well the energy of each layer separates out-of-distribution images, for the methods that have energies.
 func ProcessorLayers(x *tables.Index) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {
@@ -205,7 +205,7 @@ func ProcessorLayers(x *tables.Index) (report.Table, error) {
 	return fill(x, t, columns, lines)
 }
 
-// layers are the layers whose energies tell other images, in the order in which the network applies them.
+// layers are the layers whose energies are scores of out-of-distribution images, in the order in which the network applies them.
 func (r row) layers() []string {
 	var layers []string
 	for _, found := range r.found {

@@ -1,5 +1,5 @@
 // Package cifar has the paper's study of images (section 4): how well classifiers of CIFAR-10 and CIFAR-100 are calibrated,
-// and how well they tell other images from those that they know.
+// and how well they detect out-of-distribution images.
 //
 //	list, err := experiment.Cross(cifar.Paper, []experiment.Source{cifar.Images{Name: cifar.CIFAR10}}, methods.Density)
 package cifar
@@ -248,7 +248,7 @@ func (s settings) groups(t experiment.Traits, r rates) []train.Group {
 	return append(groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: sgd(decay), Rate: 1})
 }
 
-// filled fills in what a method of this project leaves open. A family of one's own stays as it is.
+// filled fills in what a method of this project leaves open. A family of your own stays as it is.
 func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 	defaults := methods.Defaults{InitStd: 1e-3, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: d.classes()}
 	if s.released {

@@ -106,7 +106,7 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 	return found, e.checkRows(ctx, d)
 }
 
-// checkRows draws from the untrained network. It is an error if a function of one's own mixes the examples of a batch, so that
+// checkRows draws from the untrained network. It is an error if a function of your own mixes the examples of a batch, so that
 // the outputs for a few examples change if each is alone, or if draws are to be coherent and a layer's are not. A network for a
 // Gaussian process has plain layers here.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {

@@ -179,7 +179,7 @@ func TestRenamedCode(t *testing.T) {
 	}
 }
 
-// halving is a schedule of one's own.
+// halving is a schedule of your own.
 type halving struct{}
 
 func (halving) Rate(step, _ int) float64 { return 1 / float64(1+step) }

@@ -64,7 +64,7 @@ func sequences(n int) train.Dataset {
 	return d
 }
 
-// attention is a network of one's own on sequences.
+// attention is a network of your own on sequences.
 func attention(layers nets.Layers, s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	q, k, v := layers.Dense(s.In("query"), x, 4), layers.Dense(s.In("key"), x, 4), layers.Dense(s.In("value"), x, 4)
 	scores := graph.MulScalar(graph.Einsum("bqd,bkd->bqk", q, k), 0.5)
@@ -180,7 +180,7 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// Layers of this project stand in a network of one's own on sequences, and give energies by the names of its scopes.
+// Layers of this project stand in a network of your own on sequences, and give energies by the names of its scopes.
 func TestOwnNetwork(t *testing.T) {
 	ctx := context.Background()
 	list := []experiment.Experiment{transformer(t, dul.Density{}), transformer(t, baselines.Deterministic{}), transformer(t, baselines.MCDropout{})}
@@ -203,7 +203,7 @@ func TestOwnNetwork(t *testing.T) {
 	}
 }
 
-// A Gaussian process takes the place of the layer at the scope "output" of a network of one's own, and is refused where
+// A Gaussian process takes the place of the layer at the scope "output" of a network of your own, and is refused where
 // there is none.
 func TestProcessInOwnNetwork(t *testing.T) {
 	ctx := context.Background()
@@ -225,7 +225,7 @@ func TestProcessInOwnNetwork(t *testing.T) {
 	}
 }
 
-// A likelihood of one's own, without moments and classes, is measured by its own density.
+// A likelihood of your own, without moments and classes, is measured by its own density.
 type laplace struct{ Scale float64 }
 
 func (laplace) Outputs() int { return 1 }

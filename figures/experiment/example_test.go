@@ -19,8 +19,7 @@ import (
 	"densityuncertainty/figures/experiment"
 )
 
-// A network of one's own on sequences of one's own, with two methods, kept in a folder: called again, it goes on where
-// it was stopped.
+// A network of your own on sequences of your own, with two methods, kept in a folder: called again, it resumes.
 func Example() {
 	transformer := func(layers nets.Layers, s *model.Scope, x *graph.Node, classes int) *graph.Node {
 		h := layers.Dense(s.In("embed"), x, 8)

@@ -82,7 +82,7 @@ func (l Experiments) IDs() []string {
 }
 
 // grouper returns a function that finds the group of an experiment, and remembers that of the experiment before: looking at
-// one's own data and graphs again for each split takes time.
+// your own data and graphs again for each split takes time.
 func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	var before identified
 	var group string

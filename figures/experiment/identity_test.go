@@ -22,7 +22,7 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// smallTable is a data set of one's own.
+// smallTable is a data set of your own.
 func smallTable(name string) *datasets.Regression {
 	set := &datasets.Regression{Name: name, N: 40, D: 2}
 	for i := range set.N {
@@ -44,7 +44,7 @@ func small(layers nets.Layers) experiment.Experiment {
 	}
 }
 
-// scaled is a family of one's own, with settings of many kinds.
+// scaled is a family of your own, with settings of many kinds.
 type scaled struct {
 	Scale   float64
 	Renamed float64 `experiment:"Former"`

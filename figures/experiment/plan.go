@@ -18,7 +18,7 @@ import (
 // An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
 type Engine struct {
 	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
-	// not trained again, one that was stopped goes on where it was, and processes with one store share the work.
+	// not trained again, one that was stopped resumes, and processes with one store share the work.
 	Store *Store
 	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See Open.
 	Networks string
@@ -29,11 +29,11 @@ type Engine struct {
 	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
 	// goroutine at a time.
 	Progress func(done float64, note string)
-	// Notes, if not nil, hears what the user should know though the run goes on. It is called by one goroutine at a time.
+	// Notes, if not nil, hears warnings. It is called by one goroutine at a time.
 	Notes func(text string)
 }
 
-// A planned is an experiment of a run with its identity, which for one's own data takes time to find.
+// A planned is an experiment of a run with its identity, which for your own data takes time to find.
 type planned struct {
 	Experiment
 	id string

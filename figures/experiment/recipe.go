@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// Adam is a plain recipe for networks of one's own: Adam for all parameters, with a learning rate that falls to 0 along
+// Adam is a plain recipe for networks of your own: Adam for all parameters, with a learning rate that falls to 0 along
 // half a cosine. Recipe.For adapts it to a method.
 func Adam(epochs, batch int, rate float64) Recipe {
 	return Recipe{Samples: 1, Settings: train.Settings{Epochs: epochs, BatchSize: batch, Schedule: train.Cosine{Start: rate},

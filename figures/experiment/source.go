@@ -217,7 +217,7 @@ func (t Table) TestTrain() float64 {
 // MeanError implements Scaled.
 func (t Table) MeanError(split int) float64 { return MeanError(t.Set, t.parts(split)) }
 
-// Arrays are data of one's own of any shape, such as sequences [N, positions, features], on a single split. They are used
+// Arrays are data of your own of any shape, such as sequences [N, positions, features], on a single split. They are used
 // as they are, so standardise them first. Their identity is a digest of the numbers.
 type Arrays Data
 

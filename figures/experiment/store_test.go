@@ -261,7 +261,7 @@ func TestKilledAndShared(t *testing.T) {
 	}
 }
 
-// A training that was stopped goes on when its experiment is run in another list.
+// A training that was stopped resumes when its experiment is run in another list.
 func TestStoppedInAnotherList(t *testing.T) {
 	e, other := transformer(t, baselines.MFVI{}), transformer(t, baselines.Deterministic{})
 	e.Recipe.Epochs = 60

@@ -278,7 +278,7 @@ func digest(text []byte) string {
 }
 
 // Digest identifies sets of examples by all their numbers: two lists of sets have equal digests if and only if they
-// have the same inputs, targets, labels and names. It is for the Identity of a Source of one's own.
+// have the same inputs, targets, labels and names. It is for the Identity of a Source of your own.
 func Digest(sets ...Set) string {
 	h := sha256.New()
 	words := func(count int, word func(i int) uint64) {

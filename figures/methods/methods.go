@@ -94,7 +94,7 @@ type Defaults struct {
 }
 
 // Fill returns a method without open numbers: with these defaults and, where all presets agree, an LDL energy and a prior of
-// standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1. A family of one's own
+// standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1. A family of your own
 // stays as it is.
 func (d Defaults) Fill(m experiment.Method) experiment.Method {
 	m = Values(m)

@@ -18,7 +18,7 @@ type group struct {
 	diverged int
 }
 
-// Compare is a table of runs of any tasks and methods, such as one's own. It has a row for each group of results that
+// Compare is a table of runs of any tasks and methods, such as your own. It has a row for each group of results that
 // differ in split and seed alone, in the order of their first results, with the mean ± standard deviation of the metrics,
 // such as "nll" and "rmse". Runs that diverged are counted and not averaged. If rows have the same method and task, they
 // say in which fields of their experiments they differ from the first of these rows. A dash means that no result of the

@@ -23,7 +23,7 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// task is a small table of one's own.
+// task is a small table of your own.
 func task() experiment.Task {
 	set := &datasets.Regression{Name: "mine", N: 9, D: 1}
 	for i := range set.N {

@@ -25,7 +25,7 @@ func (l growing) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Add(params.Dense(s, x, units), graph.MulScalar(graph.Mul(length, eps), l.SD))
 }
 
-// A method of one's own beside the paper's, on two splits of the smallest data set.
+// A method of your own beside the paper's, on two splits of the smallest data set.
 func Example() {
 	mine := experiment.Method{Name: "growing", Layers: growing{SD: 0.1}}
 	list, err := experiment.Cross(uci.Paper, uci.On("yacht"), mine, methods.Density)

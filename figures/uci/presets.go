@@ -22,7 +22,7 @@ import (
 // Paper trains as the paper's text says: two hidden layers of 50 units, of 100 on Protein and Year, and 100 epochs of
 // SGD. Where the text is silent, the choices are this project's: ten epochs of generative pretraining, energy models with
 // an Adam of their own, and a weight decay on weights alone. SNGP and DUE are trained by Adam, since with momentum they
-// do not fit in as many epochs. The data can also be one's own.
+// do not fit in as many epochs. The data can also be your own.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	return textFidelity("uci.Paper", data).experiment(data, defaults.Fill(m))
 }
@@ -79,7 +79,7 @@ func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment
 }
 
 // StoppedEarly is Longest with the epoch that is best on the held-out examples. These are a fifth of the training part,
-// but for a Source of one's own or an experiment.Table with a HeldOut of its own.
+// but for a Source of your own or an experiment.Table with a HeldOut of its own.
 func StoppedEarly(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	switch d := data.(type) {
 	case Data:

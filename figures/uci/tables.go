@@ -82,13 +82,13 @@ func (x metric) everywhere(dataset string, m experiment.Method) tables.Mean {
 	return x.of(dataset, m, everywhere().runs(dataset, m))
 }
 
-// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it. Extra methods, such as one's own,
+// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it. Extra methods, such as your own,
 // have columns of their own.
 func NLL(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
 	return nll.table(x, extra)
 }
 
-// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it. Extra methods, such as one's own,
+// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it. Extra methods, such as your own,
 // have columns of their own.
 func RMSE(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
 	return rmse.table(x, extra)

@@ -310,7 +310,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Methods of one's own have columns of their own, and change nothing in the others.
+// Methods of your own have columns of their own, and change nothing in the others.
 func TestExtraMethods(t *testing.T) {
 	mine := methods.Density
 	mine.Name, mine.Layers = "Start 0.2", dul.Density{InitStd: 0.2}
