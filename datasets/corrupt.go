@@ -21,54 +21,54 @@ const (
 // Corruptions lists them.
 func Corruptions() []string { return []string{GaussianNoise, DefocusBlur, Brightness, Contrast, JPEG} }
 
-// Strengths is the number of strengths of a corruption: 1 is the weakest, 5 the strongest.
-const Strengths = 5
+// Severities is the number of severities of a corruption: 1 is the mildest.
+const Severities = 5
 
-// The parameters of the corruptions, by strength, as published for images of 32 x 32 pixels.
+// The parameters of the corruptions, by severity, as published for images of 32 x 32 pixels.
 var (
-	noiseDeviations = [Strengths]float64{0.04, 0.06, 0.08, 0.09, 0.10}
-	blurRadii       = [Strengths]float64{0.3, 0.4, 0.5, 1, 1.5}
-	blurSmoothings  = [Strengths]float64{0.4, 0.5, 0.6, 0.2, 0.1}
-	brightnesses    = [Strengths]float64{0.05, 0.1, 0.15, 0.2, 0.3}
-	contrastFactors = [Strengths]float64{0.75, 0.5, 0.4, 0.3, 0.15}
-	jpegQualities   = [Strengths]int{80, 65, 58, 50, 40}
+	noiseDeviations = [Severities]float64{0.04, 0.06, 0.08, 0.09, 0.10}
+	blurRadii       = [Severities]float64{0.3, 0.4, 0.5, 1, 1.5}
+	blurSmoothings  = [Severities]float64{0.4, 0.5, 0.6, 0.2, 0.1}
+	brightnesses    = [Severities]float64{0.05, 0.1, 0.15, 0.2, 0.3}
+	contrastFactors = [Severities]float64{0.75, 0.5, 0.4, 0.3, 0.15}
+	jpegQualities   = [Severities]int{80, 65, 58, 50, 40}
 )
 
-// Corrupt returns the images with a corruption, one of Corruptions, of a strength from 1 to Strengths, with their labels.
-// Pixels v/255 outside [0, 1] are cut to it, and rounded down to whole bytes. Radii are in pixels, also of smaller images. The same images, corruption, strength and
+// Corrupt returns the images with a corruption, one of Corruptions, of a severity from 1 to Severities, with their labels.
+// Pixels v/255 outside [0, 1] are cut to it, and rounded down to whole bytes. Radii are in pixels, also of smaller images. The same images, corruption, severity and
 // seed give the same bytes; only GaussianNoise depends on the seed. The published files have other draws of the noise, and
 // JPEG of another encoder: their scores differ from these in the third digit.
-func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, error) {
+func Corrupt(m *Images, corruption string, severity int, seed uint64) (*Images, error) {
 	if !slices.Contains(Corruptions(), corruption) {
 		return nil, fmt.Errorf("datasets: there is no corruption %q; there are %v", corruption, Corruptions())
 	}
-	if strength < 1 || strength > Strengths {
-		return nil, fmt.Errorf("datasets: the strength of %s is %d; it goes from 1 to %d", corruption, strength, Strengths)
+	if severity < 1 || severity > Severities {
+		return nil, fmt.Errorf("datasets: the severity of %s is %d; it goes from 1 to %d", corruption, severity, Severities)
 	}
 	out := *m
 	out.Pixels = make([]byte, len(m.Pixels))
-	out.Name = fmt.Sprintf("%s, %s %d", m.Name, corruption, strength)
+	out.Name = fmt.Sprintf("%s, %s %d", m.Name, corruption, severity)
 	var kernel []float64
 	if corruption == DefocusBlur {
-		kernel = blurKernel(blurRadii[strength-1], blurSmoothings[strength-1])
+		kernel = blurKernel(blurRadii[severity-1], blurSmoothings[severity-1])
 	}
 	for i := range m.N {
 		pixels := unit(m.Image(i))
 		var err error
 		switch corruption {
 		case GaussianNoise:
-			draws := draws(corruptionStream, seed, strength, i)
+			draws := draws(corruptionStream, seed, severity, i)
 			for k := range pixels {
-				pixels[k] += noiseDeviations[strength-1] * draws.NormFloat64()
+				pixels[k] += noiseDeviations[severity-1] * draws.NormFloat64()
 			}
 		case DefocusBlur:
 			pixels = filtered(pixels, m.side(), kernel)
 		case Brightness:
-			brighten(pixels, brightnesses[strength-1])
+			brighten(pixels, brightnesses[severity-1])
 		case Contrast:
-			flatten(pixels, contrastFactors[strength-1])
+			flatten(pixels, contrastFactors[severity-1])
 		case JPEG:
-			pixels, err = compressed(m.Image(i), m.side(), jpegQualities[strength-1])
+			pixels, err = compressed(m.Image(i), m.side(), jpegQualities[severity-1])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("datasets: image %d of %s: %w", i, m.Name, err)

@@ -23,8 +23,8 @@ func ramp() *datasets.Images {
 // Each corruption does to known pixels what its definition says.
 func TestCorrupt(t *testing.T) {
 	m := ramp()
-	at := func(corruption string, strength, k int) int {
-		out := must.Get(datasets.Corrupt(m, corruption, strength, 1))(t)
+	at := func(corruption string, severity, k int) int {
+		out := must.Get(datasets.Corrupt(m, corruption, severity, 1))(t)
 		if out.Labels[1] != 4 || out.N != 2 || !strings.Contains(out.Name, corruption) {
 			t.Errorf("%s: labels %v, name %q", corruption, out.Labels, out.Name)
 		}
@@ -32,7 +32,7 @@ func TestCorrupt(t *testing.T) {
 	}
 	for _, c := range []struct {
 		corruption  string
-		strength, k int
+		severity, k int
 		want        int
 	}{
 		{datasets.Contrast, 5, 0, 86},                            // the mean of the ramp is 97.5
@@ -45,8 +45,8 @@ func TestCorrupt(t *testing.T) {
 		{datasets.Brightness, 1, datasets.ImageSize + 2048, 102}, // 90 + 0.05*255
 		{datasets.Brightness, 5, datasets.ImageSize + 1023, 102}, // 90 * 255/225: no channel may leave the scale
 	} {
-		if got := at(c.corruption, c.strength, c.k); got < c.want-1 || got > c.want+1 {
-			t.Errorf("%s %d, pixel %d: %d, want %d", c.corruption, c.strength, c.k, got, c.want)
+		if got := at(c.corruption, c.severity, c.k); got < c.want-1 || got > c.want+1 {
+			t.Errorf("%s %d, pixel %d: %d, want %d", c.corruption, c.severity, c.k, got, c.want)
 		}
 	}
 	// At the left edge a disk of radius 1 (1.5 has nine pixels) sees its mirror: the mean of 25, 20, 25 in a row.
@@ -58,8 +58,8 @@ func TestCorrupt(t *testing.T) {
 // The noise has the published deviation, the same bytes for a seed and others for another.
 func TestCorruptNoise(t *testing.T) {
 	m := ramp()
-	for strength, want := range []float64{0.04, 0.06, 0.08, 0.09, 0.10} {
-		out := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, strength+1, 1))(t)
+	for severity, want := range []float64{0.04, 0.06, 0.08, 0.09, 0.10} {
+		out := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 1))(t)
 		sum, squares := 0.0, 0.0
 		for _, v := range out.Image(1) {
 			d := (float64(v) + 0.5 - 90) / 255 // bytes are rounded down
@@ -67,32 +67,32 @@ func TestCorruptNoise(t *testing.T) {
 		}
 		n := float64(datasets.ImageSize)
 		if z := sum / math.Sqrt(n) / want; math.Abs(z) > 4 {
-			t.Errorf("strength %d: the mean has z = %.1f", strength+1, z)
+			t.Errorf("severity %d: the mean has z = %.1f", severity+1, z)
 		}
 		if z := (squares/n/(want*want) - 1) / math.Sqrt(2/n); math.Abs(z) > 4 {
-			t.Errorf("strength %d: the variance has z = %.1f", strength+1, z)
+			t.Errorf("severity %d: the variance has z = %.1f", severity+1, z)
 		}
-		again, other := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, strength+1, 1))(t), must.Get(datasets.Corrupt(m, datasets.GaussianNoise, strength+1, 2))(t)
+		again, other := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 1))(t), must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 2))(t)
 		if string(again.Pixels) != string(out.Pixels) || string(other.Pixels) == string(out.Pixels) {
 			t.Error("the seed does not decide the noise")
 		}
 	}
 }
 
-// Every strength changes an image more than the one before.
-func TestCorruptStrengths(t *testing.T) {
+// Every severity changes an image more than the one before.
+func TestCorruptSeverities(t *testing.T) {
 	_, test := must.Get2(datasets.CIFAR10Sample())(t)
 	m := test.Take([]int{0, 1, 2, 3, 4, 5, 6, 7})
 	for _, corruption := range datasets.Corruptions() {
 		before := 0.0
-		for strength := 1; strength <= datasets.Strengths; strength++ {
-			out := must.Get(datasets.Corrupt(m, corruption, strength, 0))(t)
+		for severity := 1; severity <= datasets.Severities; severity++ {
+			out := must.Get(datasets.Corrupt(m, corruption, severity, 0))(t)
 			distance := 0.0
 			for i, v := range out.Pixels {
 				distance += math.Pow(float64(v)-float64(m.Pixels[i]), 2)
 			}
 			if distance <= before {
-				t.Errorf("%s: strength %d changes the images by %.0f, strength %d by %.0f", corruption, strength, distance, strength-1, before)
+				t.Errorf("%s: severity %d changes the images by %.0f, severity %d by %.0f", corruption, severity, distance, severity-1, before)
 			}
 			before = distance
 		}
@@ -102,11 +102,11 @@ func TestCorruptStrengths(t *testing.T) {
 func TestCorruptRefuses(t *testing.T) {
 	for _, c := range []struct {
 		corruption string
-		strength   int
+		severity   int
 		want       string
 	}{{"snow", 1, `no corruption "snow"`}, {datasets.JPEG, 0, "goes from 1 to 5"}, {datasets.JPEG, 6, "goes from 1 to 5"}} {
-		if _, err := datasets.Corrupt(ramp(), c.corruption, c.strength, 0); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %d: %v", c.corruption, c.strength, err)
+		if _, err := datasets.Corrupt(ramp(), c.corruption, c.severity, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %d: %v", c.corruption, c.severity, err)
 		}
 	}
 }
