@@ -6,11 +6,10 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/metrics"
@@ -29,12 +28,8 @@ func Sets() []tables.Set {
 
 // Tables are the answers as tables.
 func Tables() []tables.Named {
-	return []tables.Named{
-		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
+	all := []tables.Named{
 		{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Make: GapListTable},
-		{Name: "where-gaps-draws", Doc: "does it change with 1000 draws in the place of ten?", Make: GapDrawsTable},
-		{Name: "where-gaps-others", Doc: "do density layers help in the gaps of nine data sets?", Make: GapOthersTable},
-		{Name: "where-gap-methods", Doc: "density layers against the other methods in gaps", Make: GapMethodTable},
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Make: ExactGapsTable},
 		{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Make: ImageTable},
@@ -42,6 +37,10 @@ func Tables() []tables.Named {
 		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: DecisionTable},
 		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: BanditTable},
 	}
+	for _, g := range gapTables() {
+		all = append(all, tables.Named{Name: g.name, Doc: g.doc, Make: g.of})
+	}
+	return all
 }
 
 // Figures are the answers as pictures.
@@ -103,7 +102,7 @@ func GapSets() []tables.Set {
 		for _, s := range settings {
 			for _, m := range methods {
 				for _, dataset := range datasets {
-					all = append(all, slices.Concat(s.gaps(dataset, m)...)...)
+					all = append(all, s.gaps(dataset, m)...)
 				}
 			}
 		}
@@ -135,75 +134,30 @@ func seeds(e experiment.Experiment, count uint64) (all experiment.Experiments) {
 }
 
 // gaps are the experiments of a method on a data set: for each gap, one for each seed.
-func (s gapSetting) gaps(dataset string, m experiment.Method) (all []experiment.Experiments) {
+func (s gapSetting) gaps(dataset string, m experiment.Method) (all experiment.Experiments) {
 	for _, e := range experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m) {
 		e.Recipe.Samples = cmp.Or(s.draws, e.Recipe.Samples)
 		n := s.seeds
 		if slices.Contains(otherDatasets, dataset) {
 			n = otherSeeds
 		}
-		all = append(all, seeds(e, uint64(n)))
+		all = append(all, seeds(e, uint64(n))...)
 	}
 	return all
 }
 
-// A pair is what two methods differ by on a gap.
-type pair struct {
-	differences  []float64 // of the test NLL, seed by seed; without those on which one of the two diverged
-	ours, theirs int       // how many diverged
-	seeds        int
+// nll is the test NLL of a method on a data set, whose units are gaps.
+func (s gapSetting) nll(dataset string, m experiment.Method) tables.Mean {
+	return tables.Mean{Of: s.gaps(dataset, m), Metric: results.MetricNLL}
 }
 
-// pairs are density and a control on all gaps of a data set, nil where not all seeds were run.
-func (s gapSetting) pairs(x *tables.Index, dataset string, control experiment.Method) (all []*pair) {
-	nll := func(runs experiment.Experiments) map[int]float64 {
-		return x.Units(tables.Mean{Of: runs, Metric: results.MetricNLL, By: func(e experiment.Experiment) int { return int(e.Seed) }})
-	}
-	others := s.gaps(dataset, control)
-	for gap, runs := range s.gaps(dataset, methods.Density) {
-		p, n, found := &pair{seeds: len(runs)}, 0, 0
-		p.ours, n = x.Diverged(runs)
-		p.theirs, found = x.Diverged(others[gap])
-		if n < len(runs) || found < len(runs) {
-			all = append(all, nil)
-			continue
-		}
-		a, b := nll(runs), nll(others[gap])
-		for seed := range runs {
-			ours, has := a[seed]
-			theirs, too := b[seed]
-			if has && too {
-				p.differences = append(p.differences, ours-theirs)
-			}
-		}
-		all = append(all, p)
-	}
-	return all
-}
-
-// differences are the mean differences of the test NLL, density minus control, of all gaps of a data set that were run with
-// all seeds. If only one of the two diverged on more than half of a gap's seeds, that gap counts as the largest
-// difference against it.
-func differences(pairs []*pair) []float64 {
-	var all []float64 // infinite if one of the two diverged
-	largest := 0.0
-	for _, p := range pairs {
-		if p == nil {
-			continue
-		}
-		switch n := p.seeds; {
-		case 2*p.ours > n && 2*p.theirs <= n:
-			all = append(all, math.Inf(1))
-		case 2*p.theirs > n && 2*p.ours <= n:
-			all = append(all, math.Inf(-1))
-		case 2*len(p.differences) >= n:
-			d := stat.Mean(p.differences, nil)
-			all, largest = append(all, d), max(largest, math.Abs(d))
-		}
-	}
-	for i, d := range all {
-		if math.IsInf(d, 0) {
-			all[i] = math.Copysign(1+largest, d)
+// differences are the mean test NLL of density less that of a control, on each gap of a data set on which no run of the two is
+// missing or diverged.
+func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) (all []float64) {
+	ours, theirs := x.Units(s.nll(dataset, methods.Density)), x.Units(s.nll(dataset, control))
+	for _, gap := range slices.Sorted(maps.Keys(ours)) {
+		if v, has := theirs[gap]; has {
+			all = append(all, ours[gap]-v)
 		}
 	}
 	return all
@@ -218,39 +172,28 @@ var proseText string
 // prose has the words of the tables and figures.
 var prose = report.ParseProse(proseText)
 
-// GapTable answers question 1: for each setting and data set, and each control, the median difference over gaps with its
-// bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
-// verdicts against one control hold together at 5% (Holm).
-func GapTable(x *tables.Index) (report.Table, error) {
-	return gapTable{name: "where-gaps", settings: gapSettings(), others: controls(), all: "All six sets"}.of(x)
-}
-
-// GapMethodTable is GapTable against the other methods of the questions, pooled over the data sets that were run.
-func GapMethodTable(x *tables.Index) (report.Table, error) {
-	return gapTable{name: "where-gap-methods", settings: gapSettings(), others: compared()[1+len(controls()):], all: "All of these", some: true}.of(x)
-}
-
-// GapDrawsTable answers question 9. Only the differences of all gaps are tested.
-func GapDrawsTable(x *tables.Index) (report.Table, error) {
-	return gapTable{name: "where-gaps-draws", settings: manySettings(), others: controls()[:1], all: "All six sets", pooled: true}.of(x)
-}
-
-// GapOthersTable answers question 8. Only the medians of the data sets are tested.
-func GapOthersTable(x *tables.Index) (report.Table, error) {
-	return gapTable{name: "where-gaps-others", settings: gapSettings()[1:], further: otherDatasets, others: controls()[:1], all: "All nine sets", pooled: true, medians: true}.of(x)
-}
-
-// A gapTable is a table of density against others on gaps, with a row for each data set of question 1 and further ones, and
-// one for all.
+// A gapTable is a table of density against others on gaps. For each setting and data set, those of question 1 and further ones,
+// and for all of them, it has the median difference over gaps with its bootstrap interval and the verdict of the signed-rank
+// test, and on how many gaps density has the lower mean NLL. All verdicts against one other hold together at 5% (Holm).
 type gapTable struct {
-	name     string
-	settings []gapSetting
-	further  []string
-	others   []experiment.Method
-	all      string // the name of the last row
-	some     bool   // it is of the data sets that were run, in the place of all
-	pooled   bool   // it alone is tested
-	medians  bool   // it is of the medians of data sets, in the place of gaps
+	name, doc string
+	settings  []gapSetting
+	further   []string
+	others    []experiment.Method
+	all       string // the name of the last row
+	some      bool   // it is of the data sets that were run, in the place of all
+	pooled    bool   // it alone is tested
+	medians   bool   // it is of the medians of data sets, in the place of gaps
+}
+
+// gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
+func gapTables() []gapTable {
+	return []gapTable{
+		{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings(), others: controls(), all: "All six sets"},
+		{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings(), others: compared()[1+len(controls()):], all: "All of these", some: true},
+		{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings(), others: controls()[:1], all: "All six sets", pooled: true},
+		{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings()[1:], further: otherDatasets, others: controls()[:1], all: "All nine sets", pooled: true, medians: true},
+	}
 }
 
 // of makes the table.
@@ -272,7 +215,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 			for _, other := range g.others {
 				name, list, unit := other.Name, gaps[other.Name], units[other.Name]
 				if dataset != g.all {
-					list = differences(of.pairs(x, dataset, other))
+					list = of.differences(x, dataset, other)
 					unit = list
 					missing[name] = missing[name] || len(list) == 0
 				}
@@ -307,39 +250,35 @@ func GapListTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-gap-list", map[string]int{"Seeds": gapSeeds}), Down: true}
 	s.Columns = []string{"Gap"}
 	s.Legend = "▲ better, ▽ worse than the control, significant at 5% for all gaps of a column together. No mark: not significant."
-	lines, all := map[string][]tables.Mean{}, []tables.Mean(nil)
-	var names []string // of gaps
+	for _, dataset := range uci.SmallDatasets() {
+		for gap := range (uci.Data{Name: dataset, Kind: uci.Gap}).Splits() {
+			s.Add("", fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap+1))
+		}
+	}
+	s.Add("", "Sign test, p")
 	for _, of := range gapSettings() {
 		for _, control := range controls() {
 			s.Columns = append(s.Columns, of.title+", "+control.Name)
+			var column []tables.Mean
 			var signs []float64
 			for _, dataset := range uci.SmallDatasets() {
-				pairs := of.pairs(x, dataset, control)
-				signs = append(signs, differences(pairs)...)
-				for gap, p := range pairs {
-					cell, name := tables.Waits, fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap+1)
-					if p != nil && 2*len(p.differences) >= p.seeds {
-						d := metrics.PairedDifference(p.differences, make([]float64, len(p.differences)), 0, tables.Confidence)
-						cell = tables.Mean{Words: report.Cell{Difference: &d}, Family: of.title + control.Name}
-					}
-					if lines[name] == nil {
-						names = append(names, name)
-					}
-					lines[name] = append(lines[name], cell)
+				ours, theirs := of.gaps(dataset, methods.Density), of.gaps(dataset, control)
+				for gap := range ours[0].Task.Data.Splits() {
+					cell := bySeed(results.MetricNLL, ours.OnSplits(gap))
+					cell.Against, cell.Difference, cell.Family = theirs.OnSplits(gap), true, of.title+control.Name
+					column = append(column, cell)
 				}
+				signs = append(signs, of.differences(x, dataset, control)...)
 			}
-			cell := tables.Waits
+			test := tables.Waits
 			if n := len(signs); n > 0 {
-				p := min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs)))))
-				cell = tables.Words("%.2g", p)
+				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))
 			}
-			all = append(all, cell)
+			for i, cell := range append(column, test) {
+				s.Lines[i].Cells = append(s.Lines[i].Cells, cell)
+			}
 		}
 	}
-	for _, name := range names {
-		s.Add("", name, lines[name]...)
-	}
-	s.Add("", "Sign test, p", all...)
 	return s.Make(x)
 }
 
@@ -352,7 +291,7 @@ func median(list []float64) (d metrics.Difference) {
 
 // GapFigure shows the differences of GapTable.
 func GapFigure(x *tables.Index) (report.Figure, error) {
-	t, err := GapTable(x)
+	t, err := gapTables()[0].of(x)
 	return forest(report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, "where-gaps picture", t, err)
 }
 

@@ -16,33 +16,30 @@ import (
 )
 
 // made are results on the gaps of Yacht with the text's settings, in which density has the NLL 1, but 3 on the last gap, and
-// a control 2. On the first gap most runs of one method diverged.
-func made(control experiment.Method, diverged string) *tables.Index {
+// a control 2. On the first gap a run of the control may have diverged.
+func made(control experiment.Method, diverged bool) *tables.Index {
 	all := map[string]experiment.Result{}
 	s := gapSettings()[0]
 	for _, m := range []experiment.Method{methods.Density, control} {
-		gaps := s.gaps("yacht", m)
-		for gap, runs := range gaps {
-			for i, e := range runs {
-				r := experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": 2 + float64(i)/1000}}
-				if m.Name == methods.Density.Name {
-					r.Metrics["nll"] = 1 + float64(i%3)/1000
-					if gap == len(gaps)-1 {
-						r.Metrics["nll"] = 3
-					}
+		for _, e := range s.gaps("yacht", m) {
+			r := experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": 2 + float64(e.Seed)/1000}}
+			if m.Same(methods.Density) {
+				r.Metrics["nll"] = 1 + float64(e.Seed%3)/1000
+				if e.Split == 5 {
+					r.Metrics["nll"] = 3
 				}
-				r.Diverged = gap == 0 && i > 4 && m.Name == diverged
-				all[r.ID] = r
 			}
+			r.Diverged = diverged && e.Split == 0 && e.Seed == 4 && m.Same(control)
+			all[r.ID] = r
 		}
 	}
 	return tables.NewIndex(all)
 }
 
-// A gap on which most runs of one method diverged counts against it. What was not run has neither row nor column.
+// A gap on which a run diverged is left out. What was not run has neither row nor column.
 func TestGapTable(t *testing.T) {
-	for diverged, want := range map[string]string{methods.Density.Name: "4 of 6", methods.DensityMean.Name: "5 of 6"} {
-		table := must.Get(GapTable(made(methods.DensityMean, diverged)))(t)
+	for diverged, want := range map[bool]string{false: "5 of 6", true: "4 of 5"} {
+		table := must.Get(gapTables()[0].of(made(methods.DensityMean, diverged)))(t)
 		if len(table.Rows) != 1 || len(table.Columns) != 3 || len(table.NotRun) != 5+1+2+2 {
 			t.Fatalf("%d rows, columns %q, not run %q", len(table.Rows), table.Columns, table.NotRun)
 		}
@@ -51,14 +48,14 @@ func TestGapTable(t *testing.T) {
 			t.Errorf("against the mean energy: %q", got)
 		}
 		if got := figtest.Cell(t, table, row, "Gaps won: "+methods.DensityMean.Name); got != want {
-			t.Errorf("%s diverged: %q, want %q", diverged, got, want)
+			t.Errorf("a run diverged: %t: %q, want %q", diverged, got, want)
 		}
 	}
 }
 
 // A gap's line has the mean difference. Five of six gaps lower: the sign test's p is 2 (1 + 6) / 64.
 func TestGapListTable(t *testing.T) {
-	table := must.Get(GapListTable(made(methods.DensityMean, "")))(t)
+	table := must.Get(GapListTable(made(methods.DensityMean, false)))(t)
 	column := "paper's text, " + methods.DensityMean.Name
 	for row, want := range map[string]string{"Yacht Hydrodynamics, gap 6": "+0.9", "Sign test, p": "0.22"} {
 		if got := figtest.Cell(t, table, row, column); !strings.HasPrefix(got, want) {
@@ -77,18 +74,16 @@ func TestGapOthersTable(t *testing.T) {
 	s, all := gapSettings()[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
 	for k, dataset := range all {
 		for i, m := range []experiment.Method{methods.Density, methods.DensityMean} {
-			for _, runs := range s.gaps(dataset, m) {
-				for _, e := range runs {
-					nll := float64(i) * float64(k+1)
-					if k == 0 {
-						nll = -nll / 2
-					}
-					list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": nll}})
+			for _, e := range s.gaps(dataset, m) {
+				nll := float64(i) * float64(k+1)
+				if k == 0 {
+					nll = -nll / 2
 				}
+				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": nll}})
 			}
 		}
 	}
-	table := must.Get(GapOthersTable(tables.Of(list)))(t)
+	table := must.Get(gapTables()[3].of(tables.Of(list)))(t)
 	if len(table.Rows) != 10 || table.Rows[0].Cells[0].Verdict != "" || !strings.HasPrefix(table.Rows[0].Cells[0].Text, "+0.5") {
 		t.Fatalf("%d rows, %+v", len(table.Rows), table.Rows)
 	}
@@ -96,7 +91,7 @@ func TestGapOthersTable(t *testing.T) {
 	if d := last[0].Difference; math.Abs(d.P-4./512) > 1e-12 || d.Mean != -5 || last[0].Verdict != report.Better || last[1].Text != "74 of 87" {
 		t.Errorf("%+v, %+v", d, last)
 	}
-	table = must.Get(GapOthersTable(tables.Of(list[:2*13*gapSeeds])))(t)
+	table = must.Get(gapTables()[3].of(tables.Of(list[:2*13*gapSeeds])))(t)
 	if len(table.Rows) != 1 || table.Rows[0].Cells[0].Verdict != "" {
 		t.Errorf("of one data set: %+v", table.Rows)
 	}
@@ -104,7 +99,7 @@ func TestGapOthersTable(t *testing.T) {
 
 // Where nothing was run there is nothing to draw.
 func TestGapFigure(t *testing.T) {
-	figtest.PNG(t)(GapFigure(made(methods.DensityConstant, "")))
+	figtest.PNG(t)(GapFigure(made(methods.DensityConstant, false)))
 	if _, err := GapFigure(tables.NewIndex(nil)); err == nil {
 		t.Error("a picture of no runs")
 	}
