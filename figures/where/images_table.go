@@ -18,16 +18,17 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// imageScores are the scores that question 10 compares. The last two tell the images of a set from the test images, by the
-// largest probability.
-var imageScores = []struct {
-	title, metric, set string
-	higher             bool // is better
-}{
-	{"NLL", results.MetricNLL, "", false}, {"ECE", results.MetricECE, "", false}, {"Brier", "brier", "", false},
-	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", cifar.CIFAR100, true},
-	{"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", cifar.SVHNExcerpt, true},
+// imageScores are the columns of question 10, of which the first comparedScores are compared. Those with a set tell its images
+// from the test images, by the largest probability; higher ones are better.
+var imageScores = []struct{ title, metric, set string }{
+	{"NLL", results.MetricNLL, ""}, {"ECE", results.MetricECE, ""}, {"Brier", "brier", ""},
+	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", cifar.CIFAR100},
+	{"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", cifar.SVHNExcerpt},
+	{"Mutual information", mutualInformation, ""}, {"NLL, corrupted", corruptedNLL, ""}, {"ECE, corrupted", corruptedECE, ""},
+	{"NLL, training images", trainSet + "_nll", ""},
 }
+
+const comparedScores = 5
 
 // By the rule of question 10 an arm with less mutual information (nats) has no verdict, and there is none if the plain network's
 // test NLL is not at least leastGap above its training NLL, or a run is missing. imageDraws and imageSeed resample the images.
@@ -41,71 +42,65 @@ const leastInformation, leastGap, imageDraws, imageSeed = 0.01, 0.1, 1000, 1
 // the first over resamples b of the images, the second over trainings, with s^2 the variance over seeds, pooled over the
 // methods. Its quantiles are those of t with the degrees of freedom of s^2. Both levels are tested together (Holm).
 func ImageTable(x *tables.Index) (report.Table, error) {
-	t := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
-	t.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
-	columns := []tables.Mean{{Metric: mutualInformation}, {Metric: corruptedNLL}, {Metric: corruptedECE}, {Metric: trainSet + "_nll"}}
-	t.Columns = []string{"Method"}
-	for i, s := range imageScores {
-		t.Columns, columns = append(t.Columns, s.title), slices.Insert(columns, i, tables.Mean{Metric: s.metric})
+	s := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
+	s.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
+	s.Columns = []string{"Method"}
+	for _, score := range imageScores {
+		s.Columns = append(s.Columns, score.title)
 	}
-	t.Columns = append(t.Columns, "Mutual information", "NLL, corrupted", "ECE, corrupted", "NLL, training images")
 	ensemble := fewRuns(methods.Ensemble)[:1]
 	x, err := cifar.WithEnsemble(x, ensemble[0], fewRuns(methods.Deterministic))
 	if err != nil {
-		return t.Table, err
+		return s.Table, err
 	}
-	arms, all := map[string]arm{}, []arm(nil)
-	for _, m := range append(fewMethods(), methods.Ensemble) {
-		runs := fewRuns(m)
-		if m.Same(methods.Ensemble) {
-			runs = ensemble
-		}
+	const means, difference = "means over trainings", "density less its mean-energy control"
+	add := func(name string, runs experiment.Experiments) (a arm) {
 		var cells []tables.Mean
-		for _, column := range columns {
-			column.Of, column.Decimals, column.Optional = runs, 3, true
-			cells = append(cells, column)
+		for _, score := range imageScores {
+			cells = append(cells, tables.Mean{Of: runs, Metric: score.metric, Decimals: 3, Optional: true})
 		}
-		t.Add("means over trainings", m.Name, cells...)
-		a := arm{}
+		s.Add(means, name, cells...)
 		for _, e := range runs {
 			if r, done := x.Find(e); done && !r.Diverged {
 				a = append(a, r)
 			}
 		}
-		if len(a) == fewSeeds {
+		return a
+	}
+	arms, all := map[string]arm{}, []arm(nil) // those of which no run is missing
+	for _, m := range fewMethods() {
+		if a := add(m.Name, fewRuns(m)); len(a) == fewSeeds {
 			arms[m.Key], all = a, append(all, a)
 		}
 	}
+	add(methods.Ensemble.Name, ensemble)
 	plain := arms[methods.Deterministic.Key]
 	silent := len(all) < len(fewMethods()) || plain.mean(results.MetricNLL)-plain.mean(trainSet+"_nll") < leastGap
-	const group = "density less its mean-energy control"
 	for _, std := range noiseStarts {
-		density, control := startingAt(methods.Density, std), startingAt(methods.DensityMean, std)
-		ours, theirs := arms[density.Key], arms[control.Key]
-		cells := slices.Repeat([]tables.Mean{tables.Waits}, len(columns))
-		if ours == nil || theirs == nil {
-			t.Add(group, fmt.Sprintf("start %g", std), cells...)
-			continue
-		}
-		void := silent || min(ours.mean(mutualInformation), theirs.mean(mutualInformation)) < leastInformation
-		for k := range cells {
-			cells[k] = tables.Words("–")
-		}
-		for k, s := range imageScores {
-			d, err := imageDifference(x, k, ours, theirs, all)
-			if err != nil {
-				return t.Table, err
+		name, cells := fmt.Sprintf("start %g", std), slices.Repeat([]tables.Mean{tables.Waits}, len(imageScores))
+		ours, theirs := arms[startingAt(methods.Density, std).Key], arms[startingAt(methods.DensityMean, std).Key]
+		if ours != nil && theirs != nil {
+			void := silent || min(ours.mean(mutualInformation), theirs.mean(mutualInformation)) < leastInformation
+			if void {
+				s.Measured = append(s.Measured, fmt.Sprintf("Without a verdict, by the rule: %s.", name))
 			}
-			if cells[k] = (tables.Mean{Words: report.Cell{Difference: &d}, Family: s.metric, Higher: s.higher}); void {
-				cells[k] = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
+			for k, score := range imageScores {
+				if k >= comparedScores {
+					cells[k] = tables.Words("–")
+					continue
+				}
+				d, err := imageDifference(k, ours, theirs, all)
+				if err != nil {
+					return s.Table, err
+				}
+				if cells[k] = (tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.set != ""}); void {
+					cells[k] = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
+				}
 			}
 		}
-		if void {
-			t.Measured = append(t.Measured, fmt.Sprintf("Without a verdict, by the rule: start %g.", std))
-		}
-		t.Add(group, fmt.Sprintf("start %g", std), cells...)
+		s.Add(difference, name, cells...)
 	}
-	return t.Make(x)
+	return s.Make(x)
 }
 
 // An arm is the results of a method, one for each seed.
@@ -123,20 +118,17 @@ func (a arm) values(metric string) []float64 {
 func (a arm) mean(metric string) float64 { return stat.Mean(a.values(metric), nil) }
 
 // imageDifference is score k of one method less that of another; see ImageTable.
-func imageDifference(x *tables.Index, k int, ours, theirs arm, pooled []arm) (d metrics.Difference, err error) {
+func imageDifference(k int, ours, theirs arm, pooled []arm) (d metrics.Difference, err error) {
 	metric, spread := imageScores[k].metric, make([]float64, imageDraws)
-	for _, side := range []struct {
-		arm
-		sign float64
-	}{{ours, 1}, {theirs, -1}} {
-		d.Mean += side.sign * side.mean(metric)
-		for _, r := range side.arm {
-			type key string
-			all, err := tables.Once(x, key(r.ID), func() ([][]float64, error) { return resampled(r) })
+	for i, side := range []arm{ours, theirs} {
+		sign := float64(1 - 2*i)
+		d.Mean += sign * side.mean(metric)
+		for _, r := range side {
+			drawn, err := resampled(r, k)
 			if err != nil {
 				return d, err
 			}
-			floats.AddScaled(spread, side.sign/float64(len(side.arm)), all[k])
+			floats.AddScaled(spread, sign/float64(len(side)), drawn)
 		}
 	}
 	squares, free := 0.0, 0.0
@@ -151,8 +143,8 @@ func imageDifference(x *tables.Index, k int, ours, theirs arm, pooled []arm) (d 
 	return d, nil
 }
 
-// resampled are the scores of a run on resamples of its images, [scores][resamples]; the resamples are the same for all runs.
-func resampled(r experiment.Result) (all [][]float64, err error) {
+// resampled is score k of a run on resamples of its images, which are the same for all runs.
+func resampled(r experiment.Result, k int) ([]float64, error) {
 	p, err := r.Predictions()
 	if err != nil {
 		return nil, err
@@ -161,31 +153,22 @@ func resampled(r experiment.Result) (all [][]float64, err error) {
 	if err != nil {
 		return nil, err
 	}
+	score, sizes := imageScores[k], []int{len(test.Labels)}
 	outcomes := metrics.NewOutcomes(test.Probabilities, test.Width, test.Labels)
-	for k, s := range imageScores {
-		sizes := []int{len(test.Labels)}
-		var of func(at []int) float64
-		switch {
-		case s.set != "":
-			other, err := p.Set(s.set)
-			if err != nil {
-				return nil, err
-			}
-			outside := metrics.MaxProbability(other.Probabilities, other.Width)
-			sizes = append(sizes, len(outside))
-			ranks := metrics.NewRanks(slices.Concat(outcomes.Confidence, outside), append(slices.Repeat([]bool{true}, sizes[0]), make([]bool, sizes[1])...))
-			of = func(at []int) float64 { return ranks.Sweep(at).AUROC() }
-		case s.metric == results.MetricNLL:
-			of = metrics.MeanAt(metrics.CategoricalNLLs(test.Probabilities, test.Width, test.Labels))
-		case s.metric == results.MetricECE:
-			of = outcomes.ECEAt(10)
-		default:
-			of = metrics.MeanAt(metrics.Briers(test.Probabilities, test.Width, test.Labels))
+	at := map[string]func(at []int) float64{
+		results.MetricNLL: metrics.MeanAt(metrics.CategoricalNLLs(test.Probabilities, test.Width, test.Labels)),
+		results.MetricECE: outcomes.ECEAt(10),
+		"brier":           metrics.MeanAt(metrics.Briers(test.Probabilities, test.Width, test.Labels)),
+	}[score.metric]
+	if score.set != "" {
+		other, err := p.Set(score.set)
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, make([]float64, imageDraws))
-		for b, found := range metrics.Replicates(sizes, imageDraws, imageSeed, func(at []int) []float64 { return []float64{of(at)} }) {
-			all[k][b] = found[0]
-		}
+		outside := metrics.MaxProbability(other.Probabilities, other.Width)
+		sizes = append(sizes, len(outside))
+		ranks := metrics.NewRanks(slices.Concat(outcomes.Confidence, outside), append(slices.Repeat([]bool{true}, sizes[0]), make([]bool, sizes[1])...))
+		at = func(at []int) float64 { return ranks.Sweep(at).AUROC() }
 	}
-	return all, nil
+	return slices.Concat(metrics.Replicates(sizes, imageDraws, imageSeed, func(indices []int) []float64 { return []float64{at(indices)} })...), nil
 }

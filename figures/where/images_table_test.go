@@ -25,7 +25,7 @@ func madeImages(lower float64, change func(e experiment.Experiment, metrics map[
 			by, confident := 0.01*(float64(e.Seed)-2), 0.6
 			density := m.Key == startingAt(methods.Density, 0.01).Key || m.Key == startingAt(methods.Density, 0.1).Key
 			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1}
-			for _, s := range imageScores {
+			for _, s := range imageScores[:comparedScores] {
 				found[s.metric] = 0.5 + by
 			}
 			if density {
