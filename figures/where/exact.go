@@ -249,34 +249,28 @@ func halvesApart(p *experiment.Predictions) (map[string]float64, error) {
 	return apart(&halves[0], &halves[1])
 }
 
-// fromPosterior is how far predictions are from the posterior of their split.
-func (p exactProblem) fromPosterior(found *experiment.Predictions) (map[string]float64, error) {
-	posterior, err := storedPosterior(p.posterior()[found.Split])
-	if err != nil {
-		return nil, err
-	}
-	return apart(found, posterior)
-}
-
 // posteriors are the predictions of posteriors that were read, by the identities of their experiments.
 var posteriors sync.Map
 
-// storedPosterior reads the predictions of a posterior from the repository's results.
-func storedPosterior(e experiment.Experiment) (*experiment.Predictions, error) {
-	if p, has := posteriors.Load(e.ID()); has {
-		return p.(*experiment.Predictions), nil
+// fromPosterior is how far predictions are from the posterior of their split in the repository's results.
+func (p exactProblem) fromPosterior(found *experiment.Predictions) (map[string]float64, error) {
+	e := p.posterior()[found.Split]
+	if read, has := posteriors.Load(e.ID()); has {
+		return apart(found, read.(*experiment.Predictions))
 	}
 	folder, err := results.DefaultDir()
 	if err != nil {
 		return nil, err
 	}
-	store := &experiment.Store{Folder: folder}
-	p, err := store.Predictions(e)
-	if errors.Is(err, experiment.ErrNoPredictions) {
-		err = fmt.Errorf("where: %w; draw it first: reproduce run where-posterior, and for question 7 where-posterior-gaps", err)
+	posterior, err := (&experiment.Store{Folder: folder}).Predictions(e)
+	switch {
+	case errors.Is(err, experiment.ErrNoPredictions):
+		return nil, fmt.Errorf("where: %w; draw it first: reproduce run where-posterior, and for question 7 where-posterior-gaps", err)
+	case err != nil:
+		return nil, err
+	case posterior.Diverged:
+		return nil, fmt.Errorf("where: there is no distance from a posterior that diverged: %s", posterior.Reason)
 	}
-	if err == nil {
-		posteriors.Store(e.ID(), p)
-	}
-	return p, err
+	posteriors.Store(e.ID(), posterior)
+	return apart(found, posterior)
 }

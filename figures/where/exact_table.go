@@ -31,11 +31,7 @@ func (p exactProblem) posteriorLine(x *tables.Index) string {
 		if !done {
 			return ""
 		}
-		atMost, moved := r.Metrics[results.MetricRHat]
-		if !moved {
-			atMost = math.Inf(1)
-		}
-		rHat, size = max(rHat, atMost), min(size, r.Metrics[results.MetricEffectiveSize])
+		rHat, size = max(rHat, r.Metrics[results.MetricRHat]), min(size, r.Metrics[results.MetricEffectiveSize])
 		divergences += r.Metrics[results.MetricDivergences]
 	}
 	return fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s", p.title, rHat, size, results.Counted(int(divergences), "divergence", "divergences"))

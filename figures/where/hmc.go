@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"densityuncertainty/dul/hmc"
 	"densityuncertainty/dul/metrics"
@@ -17,8 +18,7 @@ import (
 // HMC draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
 // without noise, and add the prior to the graph's stochastic.LayerLosses as KL; see hmc.Posterior. It measures, of the
 // function at the inputs of all sets, the largest split R-hat and the smallest effective sample size, and the acceptance,
-// the divergences and the step size of the chains. If the function does not move at an input, the effective sample size is 0
-// and there is no R-hat; progress hears of it, with the acceptance and the divergences.
+// the divergences and the step size of the chains. Chains that do not move at an input have diverged.
 type HMC struct {
 	Warmup, Draws, Leapfrogs int // as in hmc.Options
 	// Keep is the number of draws of each chain, evenly spaced among Draws, that predictions are kept of.
@@ -84,10 +84,9 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 	}
 	found := map[string]float64{
 		results.MetricAcceptance: chains.Acceptance, results.MetricDivergences: float64(chains.Divergences), results.MetricStepSize: chains.StepSize,
-		results.MetricRHat: 0, results.MetricEffectiveSize: float64(h.Draws*len(members)) * float64(h.Draws),
+		results.MetricRHat: 0, results.MetricEffectiveSize: math.Inf(1),
 	}
 	var all []experiment.Prediction
-	var stuck error
 	for _, set := range d.Sets {
 		functions := make([][][]float64, set.Len()) // [input][chain][draw]
 		for i := range functions {
@@ -95,9 +94,9 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 		}
 		var kept []predict.Mixture
 		for draw := range h.Draws {
-			at := make([][]float64, len(members))
-			for c := range at {
-				at[c] = chains.Draws[c][draw]
+			var at [][]float64
+			for _, chain := range chains.Draws {
+				at = append(at, chain[draw])
 			}
 			drawn, err := p.Predict(at, set.Inputs.(nets.Floats))
 			if err != nil {
@@ -115,8 +114,8 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 		for _, function := range functions {
 			rHat, err := metrics.SplitRHat(function)
 			size, sizeErr := metrics.EffectiveSize(function)
-			if stuck = errors.Join(stuck, err, sizeErr); stuck != nil {
-				break
+			if err = errors.Join(err, sizeErr); err != nil {
+				return nil, nil, fmt.Errorf("where: chains with acceptance %.3g and %s: %w", chains.Acceptance, results.Counted(chains.Divergences, "divergence", "divergences"), err)
 			}
 			found[results.MetricRHat] = max(found[results.MetricRHat], rHat)
 			found[results.MetricEffectiveSize] = min(found[results.MetricEffectiveSize], size)
@@ -126,11 +125,6 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 			return nil, nil, err
 		}
 		all = append(all, experiment.Prediction{Set: set.Name, Targets: set.Targets, Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
-	}
-	if stuck != nil { // the draws stay, and with them what says why
-		delete(found, results.MetricRHat)
-		found[results.MetricEffectiveSize] = 0
-		progress(1, fmt.Sprintf("there is no R-hat: %v; acceptance %.3g, %s", stuck, chains.Acceptance, results.Counted(chains.Divergences, "divergence", "divergences")))
 	}
 	return all, found, nil
 }
