@@ -270,16 +270,21 @@ type choosing func(round int, sets []experiment.Prediction) error
 // random choices of an experiment are those of all methods with its split and seed.
 func decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string), rounds int, trains bool,
 	begin func(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error)) ([]*experiment.Predictions, []error) {
-	said, failed, choose := make([]*experiment.Predictions, len(list)), make([]error, len(list)), make([]choosing, len(list))
-	data = slices.Clone(data)
+	said, failed, choose, of := make([]*experiment.Predictions, len(list)), make([]error, len(list)), make([]choosing, len(list)), soFar{}
 	for i, e := range list {
 		said[i] = &experiment.Predictions{Inspected: map[string]float64{}}
-		choose[i], failed[i] = begin(&data[i], rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), said[i].Inspected)
+		if of[e.Split] != nil {
+			failed[i] = fmt.Errorf("where: decisions of seed %d on split %d: another seed decides on this split; run them one after the other", e.Seed, e.Split)
+			continue
+		}
+		d := data[i]
+		of[e.Split] = &d
+		choose[i], failed[i] = begin(&d, rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), said[i].Inspected)
 	}
 	for round := range rounds {
 		sets := make([][]experiment.Prediction, len(list))
 		if trains {
-			learn(ctx, round, list, data, sets, failed)
+			learn(ctx, round, list, of, sets, failed)
 		}
 		for i := range list {
 			if failed[i] == nil {
@@ -292,43 +297,33 @@ func decide(ctx context.Context, list experiment.Experiments, data []experiment.
 }
 
 // learn trains and predicts in one round, but for what has failed.
-func learn(ctx context.Context, round int, list experiment.Experiments, data []experiment.Data, sets [][]experiment.Prediction, failed []error) {
-	of := soFar{}
+func learn(ctx context.Context, round int, list experiment.Experiments, of soFar, sets [][]experiment.Prediction, failed []error) {
 	var left experiment.Experiments
+	var at []int // their places in the list
 	for i, e := range list {
-		if _, has := of[e.Split]; has {
-			failed[i] = fmt.Errorf("where: decisions of seed %d on split %d: another seed decides on this split; run them one after the other", e.Seed, e.Split)
-		}
 		if failed[i] == nil {
-			of[e.Split] = data[i]
 			e.Task.Data, e.Task.Decision = of, nil
 			e.Seed = nets.SeedOf(e.Seed, -1, round*max(e.Method.Members, 1)) // the networks after those of the rounds before
-			left = append(left, e)
+			left, at = append(left, e), append(at, i)
 		}
 	}
 	if left == nil {
 		return
 	}
 	found, err := experiment.Run(ctx, left...)
-	for i, e := range list {
-		k := slices.IndexFunc(found, func(r experiment.Result) bool { return r.Split == e.Split })
-		switch {
-		case failed[i] != nil:
-		case k < 0:
-			failed[i] = err
-		case found[k].Diverged:
-			failed[i] = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[k].Reason)
-		default:
+	for k, i := range at {
+		if failed[i] = err; err == nil {
 			var p *experiment.Predictions
-			if p, failed[i] = found[k].Predictions(); failed[i] == nil {
-				sets[i] = p.Sets
+			if p, failed[i] = found[k].Predictions(); found[k].Diverged {
+				failed[i] = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[k].Reason)
 			}
+			sets[i] = p.Sets
 		}
 	}
 }
 
 // soFar are the data of each split with what is observed so far as training examples.
-type soFar map[int]experiment.Data
+type soFar map[int]*experiment.Data
 
 // Splits implements experiment.Source.
 func (soFar) Splits() int { return math.MaxInt }
@@ -337,7 +332,7 @@ func (soFar) Splits() int { return math.MaxInt }
 func (soFar) Identity() experiment.Identity { return experiment.Identity{} }
 
 // Load implements experiment.Source.
-func (s soFar) Load(_ context.Context, split int) (experiment.Data, error) { return s[split], nil }
+func (s soFar) Load(_ context.Context, split int) (experiment.Data, error) { return *s[split], nil }
 
 // An agent is a method that decides, or chooses at random.
 type agent struct {
@@ -415,10 +410,9 @@ func bandit() decisionProblem {
 	}
 }
 
-// experiments are those of an agent, one for each of question 4's seeds.
+// experiments are those of an agent, one for each seed of question 4.
 func (p decisionProblem) experiments(a agent) experiment.Experiments {
-	all := p.allSeeds(a)
-	return all[:min(decisionSeeds, len(all))]
+	return p.allSeeds(a)[:decisionSeeds]
 }
 
 // allSeeds are those of an agent, one for each seed of the data.
@@ -503,8 +497,7 @@ func BanditTable(x *tables.Index) (report.Table, error) {
 
 // BanditFigure shows the differences of BanditTable.
 func BanditFigure(x *tables.Index) (report.Figure, error) {
-	t, err := BanditTable(x)
-	return forest(report.Forest{Axis: "regret, less that of density layers", Within: 300}, "where-bandit picture", t, err)
+	return forest(x, "where-bandit", BanditTable, report.Forest{Axis: "regret, less that of density layers", Within: 300})
 }
 
 // over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.
@@ -513,65 +506,45 @@ func over(a, b map[int]float64) tables.Mean {
 	if len(of) < furtherSeeds || !slices.Equal(of, slices.Sorted(maps.Keys(b))) {
 		return tables.Waits
 	}
-	ratio := func(seeds []int) float64 {
-		sumA, sumB := 0.0, 0.0
-		for _, i := range seeds {
-			sumA, sumB = sumA+a[of[i]], sumB+b[of[i]]
-		}
-		return sumA / sumB
+	var ours, theirs []float64
+	for _, seed := range of {
+		ours, theirs = append(ours, a[seed]), append(theirs, b[seed])
 	}
-	all := make([]int, len(of))
-	for i := range all {
-		all[i] = i
-	}
+	ratio := func(at []int) float64 { return metrics.MeanAt(ours)(at) / metrics.MeanAt(theirs)(at) }
 	low, high := metrics.Bootstrap([]int{len(of)}, bootstrapDraws, bootstrapSeed, tables.Confidence, ratio)
-	return tables.Words("%.2f [%.2f, %.2f]", ratio(all), low, high)
+	return tables.Words("%.2f [%.2f, %.2f]", stat.Mean(ours, nil)/stat.Mean(theirs, nil), low, high)
 }
 
-// DecisionFigure shows the curves behind DecisionTable, of problems that were run.
+// DecisionFigure shows the curves behind DecisionTable.
 func DecisionFigure(x *tables.Index) (report.Figure, error) {
 	var marks []report.Mark
-	for k, a := range agents() {
-		m := report.MarkOf(a.Name, k)
-		if a.random {
-			m.Colour = report.Brown
-		}
-		m.Shape = draw.BoxGlyph{}
-		marks = append(marks, m)
-	}
 	var panels []*plot.Plot
 	for _, p := range append(acquisitions(), bandit()) {
-		panel, drawn := report.New(p.title, "examples", "test RMSE"), false
+		panel := report.New(p.title, "examples", "test RMSE")
 		if p.curve == metricRegret {
 			panel = report.New(p.title, "rounds", "regret")
 		}
 		for k, a := range agents() {
+			m, line := report.MarkOf(a.Name, k), report.Line
+			if m.Shape = (draw.BoxGlyph{}); a.random {
+				m.Colour, line = report.Brown, report.Dashes
+			}
+			if len(panels) == 0 {
+				marks = append(marks, m)
+			}
 			var at, mean []float64
 			for n := p.first; n <= p.last; n += p.step {
 				s, err := x.Summarize(tables.Mean{Of: p.experiments(a), Metric: pointOf(p.curve, n)})
-				if err != nil {
-					return report.Figure{}, err
+				if err != nil || s.N == 0 {
+					return report.Figure{}, cmp.Or(err, fmt.Errorf("where: the picture needs where-learning and where-bandit: %w", report.ErrNotRun))
 				}
-				if s.N > 0 {
-					at, mean, drawn = append(at, float64(n)), append(mean, s.Mean), true
-				}
+				at, mean = append(at, float64(n)), append(mean, s.Mean)
 			}
-			line := report.Line
-			if a.random {
-				line = report.Dashes
-			}
-			if len(at) > 0 {
-				if err := line(panel, "", at, mean, marks[k].Colour); err != nil {
-					return report.Figure{}, err
-				}
+			if err := line(panel, "", at, mean, m.Colour); err != nil {
+				return report.Figure{}, err
 			}
 		}
-		if drawn {
-			panels = append(panels, panel)
-		}
-	}
-	if len(panels) == 0 {
-		return report.Figure{}, fmt.Errorf("where: the picture needs where-learning or where-bandit; run one of them: %w", report.ErrNotRun)
+		panels = append(panels, panel)
 	}
 	return report.Figure{
 		Name: "where-decisions", Panels: report.InRows(panels, 3, nil), Key: report.Key(marks...), Width: vg.Points(700), Height: vg.Points(430),

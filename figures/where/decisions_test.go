@@ -15,7 +15,6 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
@@ -246,7 +245,6 @@ func TestDecisionTable(t *testing.T) {
 	if !slices.Contains(table.NotRun, methods.Rank1.Name) || !slices.Contains(table.NotRun, groupError+", Boston Housing") {
 		t.Errorf("not run: %q", table.NotRun)
 	}
-	figtest.PNG(t)(DecisionFigure(x))
 	if _, err := DecisionFigure(tables.NewIndex(nil)); !errors.Is(err, report.ErrNotRun) {
 		t.Errorf("a picture of nothing: %v", err)
 	}

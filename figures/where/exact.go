@@ -140,23 +140,12 @@ func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) 
 
 // posterior are the experiments that draw the posterior of each split.
 func (p exactProblem) posterior() experiment.Experiments {
-	return p.onSplits(p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart))
+	return crossed(p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart), p.splits, 1)
 }
 
-// runs are the experiments of a method: for each seed, one on each split.
-func (p exactProblem) runs(m experiment.Method) (list experiment.Experiments) {
-	for _, e := range seeds(p.experiment(m, p.fromPosterior), exactSeeds) {
-		list = append(list, p.onSplits(e)...)
-	}
-	return list
-}
-
-// onSplits are an experiment on each split.
-func (p exactProblem) onSplits(e experiment.Experiment) (list experiment.Experiments) {
-	for e.Split = range p.splits {
-		list = append(list, e)
-	}
-	return list
+// runs are the experiments of a method.
+func (p exactProblem) runs(m experiment.Method) experiment.Experiments {
+	return crossed(p.experiment(m, p.fromPosterior), p.splits, exactSeeds)
 }
 
 // ExactSets are the experiments of questions 2 and 7: the posteriors, and the methods, whose distances are measured from the

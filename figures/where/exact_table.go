@@ -23,18 +23,18 @@ func bySeed(metric string, list experiment.Experiments) tables.Mean {
 	return tables.Mean{Of: list, Metric: metric, Decimals: 3, By: func(e experiment.Experiment) int { return int(e.Seed) }}
 }
 
-// posteriorLine says how the chains of a problem's posteriors went, over all splits; "" if one is missing.
-func (p exactProblem) posteriorLine(x *tables.Index) string {
+// diagnostics say how the chains of a problem's posteriors went, over all splits; nil if one is missing.
+func (p exactProblem) diagnostics(x *tables.Index) []string {
 	rHat, size, divergences := 0.0, math.Inf(1), 0.0
 	for _, e := range p.posterior() {
 		r, done := x.Find(e)
 		if !done {
-			return ""
+			return nil
 		}
 		rHat, size = max(rHat, r.Metrics[results.MetricRHat]), min(size, r.Metrics[results.MetricEffectiveSize])
 		divergences += r.Metrics[results.MetricDivergences]
 	}
-	return fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s", p.title, rHat, size, results.Counted(int(divergences), "divergence", "divergences"))
+	return []string{fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s.", p.title, rHat, size, results.Counted(int(divergences), "divergence", "divergences"))}
 }
 
 // exactRegions are the regions in the words of the table.
@@ -51,9 +51,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 	s.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
 	s.Legend = "▲ closer, ▽ farther than density, significant at 5% for all rows of a problem together. No mark: not significant."
 	for _, p := range exactProblems() {
-		if line := p.posteriorLine(x); line != "" {
-			s.Measured = append(s.Measured, line+".")
-		}
+		s.Measured = append(s.Measured, p.diagnostics(x)...)
 		density := p.runs(exactMethods()[0])
 		for _, r := range exactRegions() {
 			add := func(name string, runs, against experiment.Experiments) {
@@ -82,9 +80,7 @@ func ExactGapsTable(x *tables.Index) (report.Table, error) {
 	s.Columns = []string{"Method", "Wasserstein distance", "Density less it"}
 	s.Legend = "▲ density is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant."
 	for _, p := range everyGap() {
-		if line := p.posteriorLine(x); line != "" {
-			s.Measured = append(s.Measured, line+".")
-		}
+		s.Measured = append(s.Measured, p.diagnostics(x)...)
 		for _, m := range everyGapMethods() {
 			distance := tables.Mean{Of: p.runs(m), Metric: gapRegion + exactMetrics[0], Decimals: 3, By: func(e experiment.Experiment) int { return e.Split }}
 			difference := tables.Words("–")
@@ -121,22 +117,19 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 	if err != nil {
 		return f, err
 	}
+	panels := slices.Concat(f.Panels...)
 	for i, r := range list {
-		row := f.Panels[i/len(f.Panels[0])]
-		row[i%len(row)].Title.Text = r.Method
+		panels[i].Title.Text = r.Method
 	}
 	var below []*plot.Plot
-	for _, problem := range exactProblems() {
-		if problem.posteriorLine(x) == "" {
-			continue
-		}
-		p, err := problem.distances(x, len(below) == 0)
+	for n, problem := range exactProblems() {
+		p, err := problem.distances(x, n == 0)
 		if err != nil {
 			return f, err
 		}
 		below = append(below, p)
 	}
-	f.Panels = append(f.Panels, report.InRows(slices.Concat(below, make([]*plot.Plot, len(f.Panels[0])-len(below))), len(f.Panels[0]), nil)...)
+	f.Panels = append(f.Panels, below)
 	f.Name, f.Width, f.Height = "where-exact", vg.Points(700), vg.Points(760)
 	f.Caption = prose.Caption("where-exact picture", nil)
 	return f, nil
@@ -182,9 +175,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 			all = append(all, own)
 		}
 	}
-	if len(all) > 0 {
-		report.LogAxis(&panel.X, all)
-	}
+	report.LogAxis(&panel.X, all)
 	panel.Y.Tick.Marker, panel.Y.Min, panel.Y.Max = plot.ConstantTicks(ticks), -0.6, float64(len(list))+0.9 // room for the legend
 	panel.Legend.Top = true
 	return panel, nil

@@ -73,8 +73,14 @@ func (p jointProblem) experiments(m experiment.Method) experiment.Experiments {
 	})
 }
 
-// jointOf are the two metrics of groups of a set's examples.
-func jointOf(target []float64, s *experiment.Prediction, at []int, groups [][]int, unit float64) (joint, marginal float64) {
+// joint measures groups of a set's inputs, with a target for each time that an input is in one.
+func joint(found map[string]float64, prefix string, s *experiment.Prediction, groups [][]int, unit float64, target func(input int) float64) {
+	var targets []float64
+	var places []int
+	at := slices.Concat(groups...)
+	for k, i := range at {
+		targets, places = append(targets, target(i)), append(places, k)
+	}
 	take := func(all [][]float64) [][]float64 {
 		taken := make([][]float64, len(all))
 		for m, values := range all {
@@ -85,13 +91,9 @@ func jointOf(target []float64, s *experiment.Prediction, at []int, groups [][]in
 		return taken
 	}
 	mean, variance := take(s.Mean), take(s.Variances())
-	var alone [][]int
-	for _, group := range groups {
-		for _, i := range group {
-			alone = append(alone, []int{i})
-		}
+	for metric, size := range map[string]int{metricJoint: dyadSize, metricMarginal: 1} {
+		found[prefix+metric] = metrics.JointNLL(targets, mean, variance, slices.Collect(slices.Chunk(places, size)), unit)
 	}
-	return metrics.JointNLL(target, mean, variance, groups, unit), metrics.JointNLL(target, mean, variance, alone, unit)
 }
 
 // cubicJoint measures dyads of grid points where the data are and between them, |x| <= 4, and of those in the gap, |x| < 2.
@@ -113,17 +115,15 @@ func cubicJoint(p *experiment.Predictions) (map[string]float64, error) {
 			}
 		}
 		dyads := metrics.Dyads(len(inside), dyadSize, dyadCount, uint64(p.Split))
-		var at []int
-		var target []float64
-		groups := make([][]int, len(dyads))
-		for k, dyad := range dyads {
-			for _, i := range dyad {
-				x := toy.Grid()[inside[i]]
-				groups[k] = append(groups[k], len(at))
-				at, target = append(at, inside[i]), append(target, (x*x*x+toy.CubicNoise*random.NormFloat64()-p.Zero)/p.Unit)
+		for _, dyad := range dyads {
+			for k, i := range dyad {
+				dyad[k] = inside[i]
 			}
 		}
-		found[place.prefix+metricJoint], found[place.prefix+metricMarginal] = jointOf(target, s, at, groups, p.Unit)
+		joint(found, place.prefix, s, dyads, p.Unit, func(i int) float64 {
+			x := toy.Grid()[i]
+			return (x*x*x + toy.CubicNoise*random.NormFloat64() - p.Zero) / p.Unit
+		})
 	}
 	return found, nil
 }
@@ -139,13 +139,9 @@ func neighboursJoint(p *experiment.Predictions) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := neighbours(data.Sets[0].Inputs.(nets.Floats), uint64(p.Split))
-	at := make([]int, len(s.Targets))
-	for i := range at {
-		at[i] = i
-	}
-	joint, marginal := jointOf(s.Targets, s, at, groups, p.Unit)
-	return map[string]float64{metricJoint: joint, metricMarginal: marginal}, nil
+	found := map[string]float64{}
+	joint(found, "", s, neighbours(data.Sets[0].Inputs.(nets.Floats), uint64(p.Split)), p.Unit, func(i int) float64 { return s.Targets[i] })
+	return found, nil
 }
 
 // neighbours are dyads of inputs with neighbours for anchors that are drawn again, no input twice.
@@ -178,40 +174,30 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 	for _, m := range compared() {
 		s.Columns = append(s.Columns, m.Name)
 	}
+	var gains []tables.Line
 	for _, p := range jointProblems() {
 		var cells []tables.Mean
+		gain := tables.Line{Group: groupGain, Name: p.title}
 		for _, m := range compared() {
-			joint, _ := p.means(m)
-			joint.Best = "lowest"
-			cells = append(cells, joint)
-		}
-		s.Add(groupJoint, p.title, cells...)
-	}
-	for _, p := range jointProblems() {
-		var cells []tables.Mean
-		for _, m := range compared() {
-			cell, err := p.gain(x, m)
+			cell := tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
+			less, err := p.gain(x, m, cell)
 			if err != nil {
 				return s.Table, err
 			}
-			cells = append(cells, cell)
+			cells, gain.Cells = append(cells, cell), append(gain.Cells, less)
 		}
-		s.Add(groupGain, p.title, cells...)
+		s.Add(groupJoint, p.title, cells...)
+		gains = append(gains, gain)
 	}
+	s.Lines = append(s.Lines, gains...)
 	return s.Make(x)
 }
 
-// means are the joint negative log-likelihood of a method, of functions and of independent draws.
-func (p jointProblem) means(m experiment.Method) (joint, marginal tables.Mean) {
-	joint = tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3}
-	marginal = joint
-	marginal.Metric = p.prefix + metricMarginal
-	return joint, marginal
-}
-
-// gain is the difference of the two, which is tested for density layers.
-func (p jointProblem) gain(x *tables.Index, m experiment.Method) (tables.Mean, error) {
-	joint, marginal := p.means(m)
+// gain is the joint negative log-likelihood of a method's functions less that of independent draws, which is tested for density
+// layers.
+func (p jointProblem) gain(x *tables.Index, m experiment.Method, joint tables.Mean) (tables.Mean, error) {
+	marginal := joint
+	marginal.Metric, joint.Best = p.prefix+metricMarginal, ""
 	if m.Same(methods.Density) {
 		joint.Against, joint.AgainstMetric, joint.Difference = marginal.Of, marginal.Metric, true
 		joint.Family = fmt.Sprintf("%T", p.data) // UCI or the cubic
@@ -230,7 +216,5 @@ func (p jointProblem) gain(x *tables.Index, m experiment.Method) (tables.Mean, e
 
 // FunctionFigure shows the tested differences of FunctionTable.
 func FunctionFigure(x *tables.Index) (report.Figure, error) {
-	t, err := FunctionTable(x)
-	t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != groupGain })
-	return forest(report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, "where-functions picture", t, err)
+	return forest(x, "where-functions", FunctionTable, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"})
 }

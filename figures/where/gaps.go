@@ -61,7 +61,7 @@ const gapSeeds = 20
 type gapSetting struct {
 	title  string
 	preset experiment.Preset
-	seeds  int
+	seeds  uint64
 	draws  int // 0 for the preset's
 }
 
@@ -125,25 +125,25 @@ func experiments(preset experiment.Preset, data experiment.Source, m experiment.
 	return list
 }
 
-// seeds are an experiment with each of so many seeds.
-func seeds(e experiment.Experiment, count uint64) (all experiment.Experiments) {
-	for e.Seed = range count {
-		all = append(all, e)
+// crossed are an experiment on each of so many splits, with each of so many seeds.
+func crossed(e experiment.Experiment, splits int, seeds uint64) (all experiment.Experiments) {
+	for e.Split = range splits {
+		for e.Seed = range seeds {
+			all = append(all, e)
+		}
 	}
 	return all
 }
 
-// gaps are the experiments of a method on a data set: for each gap, one for each seed.
-func (s gapSetting) gaps(dataset string, m experiment.Method) (all experiment.Experiments) {
-	for _, e := range experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m) {
-		e.Recipe.Samples = cmp.Or(s.draws, e.Recipe.Samples)
-		n := s.seeds
-		if slices.Contains(otherDatasets, dataset) {
-			n = otherSeeds
-		}
-		all = append(all, seeds(e, uint64(n))...)
+// gaps are the experiments of a method on a data set.
+func (s gapSetting) gaps(dataset string, m experiment.Method) experiment.Experiments {
+	e := experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m)[0]
+	e.Recipe.Samples = cmp.Or(s.draws, e.Recipe.Samples)
+	n := s.seeds
+	if slices.Contains(otherDatasets, dataset) {
+		n = otherSeeds
 	}
-	return all
+	return crossed(e, e.Task.Data.Splits(), n)
 }
 
 // nll is the test NLL of a method on a data set, whose units are gaps.
@@ -198,7 +198,7 @@ func gapTables() []gapTable {
 
 // of makes the table.
 func (g gapTable) of(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table(g.name, map[string]int{"Seeds": g.settings[0].seeds, "Draws": manyDraws, "Fewer": otherSeeds})}
+	s := tables.Sheet{Table: prose.Table(g.name, map[string]any{"Seeds": g.settings[0].seeds, "Draws": manyDraws, "Fewer": otherSeeds})}
 	s.Columns = []string{"Data set"}
 	s.Legend = "▲ better, ▽ worse than the method of the column, significant at 5% for all rows of a column together. No mark: not significant."
 	if g.pooled {
@@ -289,18 +289,18 @@ func median(list []float64) (d metrics.Difference) {
 	return d
 }
 
-// GapFigure shows the differences of GapTable.
+// GapFigure shows the differences of the first table of gaps.
 func GapFigure(x *tables.Index) (report.Figure, error) {
-	t, err := gapTables()[0].of(x)
-	return forest(report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, "where-gaps picture", t, err)
+	return forest(x, "where-gaps", gapTables()[0].of, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4})
 }
 
-// forest draws the differences of a table, with the caption of a name; Seeds are those of question 6.
-func forest(f report.Forest, name string, t report.Table, err error) (report.Figure, error) {
+// forest draws the differences of a table, with the caption of a picture; Seeds are those of question 6.
+func forest(x *tables.Index, picture string, table func(*tables.Index) (report.Table, error), f report.Forest) (report.Figure, error) {
+	t, err := table(x)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	figure, err := f.Of(t)
-	figure.Caption = prose.Caption(name, map[string]int{"Seeds": furtherSeeds})
+	figure.Caption = prose.Caption(picture+" picture", map[string]int{"Seeds": furtherSeeds})
 	return figure, err
 }

@@ -204,7 +204,7 @@ func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, er
 // fewRuns are the experiments of a method, one for each seed.
 func fewRuns(m experiment.Method) experiment.Experiments {
 	data := FewImages{cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}}}
-	return seeds(experiments(Few, data, m)[0], fewSeeds)
+	return crossed(experiments(Few, data, m)[0], 1, fewSeeds)
 }
 
 // ImageSet is the experiments of question 10.
