@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/spec"
 )
 
 // The data sets that classifiers are trained on.
@@ -66,13 +67,13 @@ var sums = map[string]string{
 // sampleSum stands for the images that come with the program.
 const sampleSum = "sample"
 
-// Identity implements experiment.Identifier.
-func (d Images) Identity() experiment.Identity {
+// Identity implements spec.Identifier.
+func (d Images) Identity() spec.Identity {
 	sum := sums[d.Name]
 	if d.Sample {
 		sum = sampleSum
 	}
-	return experiment.Identity{Type: "cifar.Images", Value: identity{d.Name, sum, d.TrainN, d.TestN, d.HeldOut, d.Choosing, d.Sets, d.ReleasedStats}}
+	return spec.Identity{Type: "cifar.Images", Value: identity{d.Name, sum, d.TrainN, d.TestN, d.HeldOut, d.Choosing, d.Sets, d.ReleasedStats}}
 }
 
 // Check says what cannot be.

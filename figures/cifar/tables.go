@@ -13,6 +13,7 @@ import (
 	papers "densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
 
@@ -286,7 +287,7 @@ var detected = tables.Mean{Decimals: 3, Higher: true, Optional: true}
 
 // fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {
-	differences, err := experiment.Differences(list(Released, ten, 1, methods.Density)[0], list(Paper, ten, 1, methods.Density)[0])
+	differences, err := spec.Differences(list(Released, ten, 1, methods.Density)[0], list(Paper, ten, 1, methods.Density)[0])
 	if err != nil {
 		return report.Table{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute/gobackend"
@@ -16,6 +15,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/spec"
 )
 
 // Check returns an error that names everything about the experiment that cannot be, as far as it is seen without
@@ -57,8 +57,7 @@ func (e Experiment) Check() error {
 		all.need(err == nil, "Task.Network: %w", err)
 	}
 	all.add(e.Recipe.check(t.Likelihood))
-	var w treeWriter
-	_, err := w.tree(reflect.ValueOf(e), "Experiment")
+	_, _, err := spec.Of(e, "Experiment")
 	all.add(err)
 	return e.problem(all.err())
 }

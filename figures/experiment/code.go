@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -20,13 +19,13 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/figures/spec"
 )
 
 // hidden says whether a part from outside has code that shows in no graph and no data.
 func (e Experiment) hidden() bool {
-	var recipe treeWriter
-	_, _ = recipe.tree(reflect.ValueOf(e.Recipe), "Recipe")
-	return recipe.outside || outsideFunc(e.Task.After) || outsideValue(e.Task.Decision) || outsideValue(e.Method.Sampler)
+	_, outside, _ := spec.Of(e.Recipe, "Recipe")
+	return outside || spec.Outside(e.Task.After) || spec.Outside(e.Task.Decision) || spec.Outside(e.Method.Sampler)
 }
 
 // program is the digest of the running program.
@@ -36,26 +35,24 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	content, err := os.ReadFile(path)
-	return digest(content), err
+	return spec.Digest(content), err
 })
 
 // code is what an experiment with parts from outside this module computes, as digests: of its graphs and initial values, of
 // the data of all splits if the source is from outside, and of the program if a part is hidden.
-func (e Experiment) code(ctx context.Context) (map[string]tree, error) {
+func (e Experiment) code(ctx context.Context) (map[string]spec.Tree, error) {
 	e.Split = 0
 	d, err := e.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]tree{}
+	found := map[string]spec.Tree{}
 	if found["graphs"], err = codeOf(e, d); err != nil {
 		return nil, err
 	}
-	var source treeWriter
-	if _, err := source.tree(reflect.ValueOf(&e.Task).Elem().FieldByName("Data"), "Task.Data"); err != nil {
+	if _, outside, err := spec.Of(&e.Task.Data, "Task.Data"); err != nil {
 		return nil, err
-	}
-	if source.outside {
+	} else if outside {
 		h := sha256.New()
 		for split := range e.Task.Data.Splits() { // of which some may be in order, and others not
 			d, err := e.Task.Data.Load(ctx, split)

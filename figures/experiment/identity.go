@@ -2,15 +2,18 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
 	"unsafe"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/figures/spec"
 )
 
 // Spec is the experiment as canonical JSON, but for its split and seed: what decides its numbers, by the names of
@@ -21,7 +24,7 @@ import (
 //   - A pointer is the value that it points to. Nil and a pointer to zero differ.
 //   - Fields without a capital letter count too. Leave out those that change while a program runs, such as a cache.
 //   - A value in an interface is written with its type's name, as in {"InitStd":0.1,"type":"dul.Density"}.
-//   - A type with a method Identity is written as that method says; see Identifier.
+//   - A type with a method Identity is written as that method says; see spec.Identifier.
 //   - A type of integers with a method String, such as a choice among few, is written as its text.
 //   - A nets.Func of this module is its name.
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
@@ -42,15 +45,11 @@ func (e Experiment) Spec() ([]byte, error) {
 
 func (e Experiment) spec(ctx context.Context) ([]byte, error) {
 	e.Split, e.Seed = 0, 0
-	w := treeWriter{nameless: true}
-	t, err := w.tree(reflect.ValueOf(e), "Experiment")
-	if err == nil && (w.outside || e.hidden()) {
-		t.(map[string]tree)["code"], err = e.code(ctx)
+	t, outside, err := spec.Of(e, "Experiment")
+	if err == nil && (outside || e.hidden()) {
+		t.(map[string]spec.Tree)["code"], err = e.code(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(t)
+	return []byte(spec.Text(t)), err
 }
 
 // ID is the experiment's identity, 16 hexadecimal digits: a digest of its group, split and seed. It panics where Check
@@ -64,7 +63,7 @@ func (e Experiment) Group() string {
 	if err != nil {
 		panic(err)
 	}
-	return digest(text)
+	return spec.Digest(text)
 }
 
 // IDs are the identities of the experiments. It is faster than Experiment.ID for each of them where neighbours are of one
@@ -90,7 +89,7 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	return func(ctx context.Context, e Experiment) (string, error) {
 		if now := e.identified(); group == "" && failed == nil || !reflect.DeepEqual(now, before) {
 			text, err := e.spec(ctx)
-			before, group, failed = now, digest(text), err
+			before, group, failed = now, spec.Digest(text), err
 		}
 		return group, failed
 	}
@@ -104,7 +103,7 @@ type identified struct {
 }
 
 func (e Experiment) identified() identified {
-	i := identified{Experiment: e, after: outsideFunc(e.Task.After)}
+	i := identified{Experiment: e, after: spec.Outside(e.Task.After)}
 	if f, is := e.Task.Network.(nets.Func); is {
 		i.network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
 		f.Build = nil
@@ -117,70 +116,43 @@ func (e Experiment) identified() identified {
 
 // idOf is the identity of an experiment of a group.
 func idOf(group string, split int, seed uint64) string {
-	return digest([]byte(group + " split " + strconv.Itoa(split) + " seed " + strconv.FormatUint(seed, 10)))
+	return spec.Digest([]byte(group + " split " + strconv.Itoa(split) + " seed " + strconv.FormatUint(seed, 10)))
 }
 
-// A Difference is a field in which two experiments differ, by its name in Go, such as "Method.Layers.InitStd", with both
-// values as JSON. A nil interface and a field that only one of the experiments has are "null".
-type Difference struct {
-	Path, Is, Was string
-}
-
-// Differences lists the fields in which an experiment differs from another one, such as a preset's, for display.
-func Differences(is, was Experiment) ([]Difference, error) {
-	a, b := treeWriter{zeros: map[string]tree{}}, treeWriter{zeros: map[string]tree{}}
-	x, err := a.tree(reflect.ValueOf(is), "Experiment")
-	if err != nil {
-		return nil, err
-	}
-	y, err := b.tree(reflect.ValueOf(was), "Experiment")
-	if err != nil {
-		return nil, err
-	}
-	found := compare(x, y, "Experiment")
-	for i, d := range found {
-		if d.Is == "null" {
-			d.Is = textOf(a.zeros[d.Path])
-		}
-		if d.Was == "null" {
-			d.Was = textOf(b.zeros[d.Path])
-		}
-		d.Path = strings.TrimPrefix(d.Path, "Experiment.")
-		found[i] = d
-	}
-	return found, nil
-}
-
-// compare lists the differences between two values below a path. Zero is "null".
-func compare(a, b tree, path string) (found []Difference) {
-	x, isX := a.(map[string]tree)
-	y, isY := b.(map[string]tree)
-	if isX && isY || a == nil && isY && y["type"] == nil || b == nil && isX && x["type"] == nil { // structs, which may be zero
-		var names []string
-		for _, fields := range []map[string]tree{x, y} {
-			for name := range fields {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+// Digest identifies sets of examples by all their numbers: two lists of sets have equal digests if and only if they
+// have the same inputs, targets, labels and names. It is for the Identity of a Source of your own.
+func Digest(sets ...Set) string {
+	h := sha256.New()
+	words := func(count int, word func(i int) uint64) {
+		buffer := binary.LittleEndian.AppendUint64(nil, uint64(count))
+		for i := range count {
+			if buffer = binary.LittleEndian.AppendUint64(buffer, word(i)); len(buffer) >= 1<<16 {
+				h.Write(buffer) // a hash takes everything
+				buffer = buffer[:0]
 			}
 		}
-		slices.Sort(names)
-		for _, name := range names {
-			found = append(found, compare(x[name], y[name], path+"."+name)...)
+		h.Write(buffer)
+	}
+	floats := func(list []float64) { words(len(list), func(i int) uint64 { return math.Float64bits(list[i]) }) }
+	integers := func(list []int) { words(len(list), func(i int) uint64 { return uint64(list[i]) }) }
+	for _, set := range sets {
+		integers([]int{len(set.Name)})
+		h.Write([]byte(set.Name))
+		switch x := set.Inputs.(type) {
+		case nets.Floats:
+			integers(x.Shape)
+			floats(x.Values)
+		case nets.Pixels:
+			integers([]int{x.Height, x.Width, len(x.Bytes)})
+			h.Write(x.Bytes)
+			floats(x.Standardization.Mean)
+			floats(x.Standardization.Std)
 		}
-		return found
+		floats(set.Targets)
+		integers(set.Labels)
 	}
-	list, isList := a.([]tree)
-	other, alsoList := b.([]tree)
-	if isList && alsoList && len(list) == len(other) {
-		for i := range list {
-			found = append(found, compare(list[i], other[i], fmt.Sprintf("%s[%d]", path, i))...)
-		}
-		return found
-	}
-	s, t := textOf(a), textOf(b)
-	if s != t {
-		found = []Difference{{Path: path, Is: s, Was: t}}
-	}
-	return found
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
+
+// Graphs keep the values of all their constants, so that codeOf sees them.
+func init() { graph.MinConstValueSizeToKeep = math.MaxInt }

@@ -19,6 +19,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/uci"
 )
 
@@ -69,8 +70,8 @@ func (c choice) String() string { return []string{"first", "second"}[c] }
 // A type that says itself what it is.
 type renamed struct{ scaled }
 
-func (r renamed) Identity() experiment.Identity {
-	return experiment.Identity{Type: "old.Name", Value: struct{ Scale float64 }{r.Scale}}
+func (r renamed) Identity() spec.Identity {
+	return spec.Identity{Type: "old.Name", Value: struct{ Scale float64 }{r.Scale}}
 }
 
 // A type that says itself what it is by a method of its pointer.
@@ -79,8 +80,8 @@ type cached struct {
 	cache map[string]float64
 }
 
-func (c *cached) Identity() experiment.Identity {
-	return experiment.Identity{Type: "old.Name", Value: struct{ Scale float64 }{c.Scale}}
+func (c *cached) Identity() spec.Identity {
+	return spec.Identity{Type: "old.Name", Value: struct{ Scale float64 }{c.Scale}}
 }
 
 func TestIdentity(t *testing.T) {
@@ -220,8 +221,8 @@ func TestDifferences(t *testing.T) {
 	is.Split = 1
 	is.Task.Data, was.Task.Data = uci.Data{Name: "yacht", Kind: uci.Random}, uci.Data{Name: "yacht"}
 	is.Task.Network, was.Method.Layers = nets.MLP{}, dul.Density{InitStd: 0.2, Clip: true, Gradients: dul.Detached}
-	found := must.Get(experiment.Differences(is, was))(t)
-	want := []experiment.Difference{
+	found := must.Get(spec.Differences(is, was))(t)
+	want := []spec.Difference{
 		{Path: "Method.Layers.Clip", Is: "false", Was: "true"}, {Path: "Method.Layers.Gradients", Is: `"paper"`, Was: `"detached"`},
 		{Path: "Method.Layers.InitStd", Is: "0.1", Was: "0.2"},
 		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "0"}, {Path: "Split", Is: "1", Was: "0"},

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"densityuncertainty/figures/spec"
+
 	"github.com/gofrs/flock"
 )
 
@@ -231,5 +233,5 @@ func (s *Store) work(list []*planned) string {
 	for _, e := range list {
 		ids.WriteString(e.id)
 	}
-	return filepath.Join(s.Folder, workFolder, digest([]byte(ids.String())))
+	return filepath.Join(s.Folder, workFolder, spec.Digest([]byte(ids.String())))
 }

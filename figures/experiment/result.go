@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/spec"
 )
 
 // A Result is what one experiment measured, and where and how long it ran. A store keeps it as a row; see rows.go.
@@ -159,6 +160,6 @@ type groupLine struct {
 
 // newGroupLine is the line of the group of an experiment.
 func newGroupLine(ctx context.Context, e Experiment) (groupLine, error) {
-	spec, err := e.spec(ctx)
-	return groupLine{Group: digest(spec), Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: spec}, err
+	text, err := e.spec(ctx)
+	return groupLine{Group: spec.Digest(text), Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: text}, err
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"densityuncertainty/figures/spec"
 )
 
 // The columns of a file of results before those of the metrics, and of the file of runs.
@@ -77,7 +79,7 @@ func result(columns, row []string) (r Result, err error) {
 // row is the inverse of result. The run is the row of runs that it belongs to.
 func (r Result) row(columns []string, method string) (row, run []string) {
 	run = []string{"", r.Backend, r.Device, r.Version, strconv.Itoa(r.Batched), number(r.ExamplesPerSecond), r.Finished.UTC().Format(time.RFC3339)}
-	run[0] = digest(fmt.Appendf(nil, "%q", run[1:]))
+	run[0] = spec.Digest(fmt.Appendf(nil, "%q", run[1:]))
 	diverged := r.Reason
 	if r.Diverged {
 		diverged = cmp.Or(r.Reason, divergedWithoutReason)

@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/spec"
 )
 
 // Standardised is a split of a regression, with the one set "test". Inputs and targets are standardised by the means
@@ -159,13 +160,13 @@ type tableIdentity struct {
 
 // Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
 // there are changes none of them.
-func (t Table) Identity() Identity {
+func (t Table) Identity() spec.Identity {
 	v := tableIdentity{Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut, Parts: t.Parts}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
 		v.Data = Digest(Set{"training", train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}})
 	}
-	return Identity{Value: v}
+	return spec.Identity{Value: v}
 }
 
 // Splits implements Source.
@@ -229,13 +230,13 @@ type arraysIdentity struct {
 }
 
 // Identity implements Identifier.
-func (a Arrays) Identity() Identity {
+func (a Arrays) Identity() spec.Identity {
 	v := arraysIdentity{Unit: a.Unit, Zero: a.Zero}
 	if a.Train.Inputs != nil {
 		v.Examples = a.Train.Len()
 		v.Data = Digest(Data(a).all()...)
 	}
-	return Identity{Value: v}
+	return spec.Identity{Value: v}
 }
 
 // Splits implements Source.

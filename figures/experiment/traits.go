@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/spec"
 )
 
 // Traits are what is found out about a network by building it.
@@ -51,17 +51,16 @@ var methodTraits sync.Map
 // MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
 // groups and samples. A Gaussian process may be for a likelihood. They are found out once.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
-	var w treeWriter
-	spec, err := w.tree(reflect.ValueOf(Experiment{Task: Task{Likelihood: l}, Method: m}), "Experiment")
-	if err != nil || w.outside { // what has no identity of its own is not remembered
+	tree, outside, err := spec.Of(Experiment{Task: Task{Likelihood: l}, Method: m}, "Experiment")
+	if err != nil || outside { // what has no identity of its own is not remembered
 		return newMethodTraits(m, l)
 	}
-	if known, has := methodTraits.Load(textOf(spec)); has {
+	if known, has := methodTraits.Load(spec.Text(tree)); has {
 		return known.(Traits), nil
 	}
 	t, err := newMethodTraits(m, l)
 	if err == nil {
-		methodTraits.Store(textOf(spec), t)
+		methodTraits.Store(spec.Text(tree), t)
 	}
 	return t, err
 }

@@ -9,6 +9,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/spec"
 )
 
 // SNGPProcess is the spectral-normalised neural Gaussian process (Liu et al. 2020): random features with a Laplace posterior,
@@ -22,10 +23,10 @@ type SNGPProcess struct {
 // randomFeatures is the size of SNGP's head for inputs that are no images.
 const randomFeatures = 256
 
-// Identity implements experiment.Identifier.
-func (p SNGPProcess) Identity() experiment.Identity {
+// Identity implements spec.Identifier.
+func (p SNGPProcess) Identity() spec.Identity {
 	type fields SNGPProcess
-	return experiment.Identity{Type: "experiment.SNGP", Value: fields(p)}
+	return spec.Identity{Type: "experiment.SNGP", Value: fields(p)}
 }
 
 // Examples implements experiment.Process.
@@ -72,10 +73,10 @@ func (p DUEProcess) Check() error {
 	return nil
 }
 
-// Identity implements experiment.Identifier.
-func (p DUEProcess) Identity() experiment.Identity {
+// Identity implements spec.Identifier.
+func (p DUEProcess) Identity() spec.Identity {
 	type fields DUEProcess
-	return experiment.Identity{Type: "experiment.DUE", Value: fields(p)}
+	return spec.Identity{Type: "experiment.DUE", Value: fields(p)}
 }
 
 // Examples implements experiment.Process: the points start among the training examples.

@@ -10,6 +10,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/spec"
 )
 
 // Against is a table of results at hand, such as Engine.Run returns, with a column for each method. Below the mean ± standard
@@ -110,11 +111,11 @@ func (g *group) mean(metric string) (string, error) {
 // training examples of overlapping splits.
 func (g *group) pairs(other *group, metric string) (a, b []float64, testTrain float64, err error) {
 	if e, o := g.first.Experiment, other.first.Experiment; e != nil && o != nil {
-		differences, err := experiment.Differences(*e, *o)
+		differences, err := spec.Differences(*e, *o)
 		if err != nil {
 			return nil, nil, 0, fmt.Errorf("tables: %w", err)
 		}
-		if slices.ContainsFunc(differences, func(d experiment.Difference) bool { return strings.HasPrefix(d.Path, "Task.Data") }) {
+		if slices.ContainsFunc(differences, func(d spec.Difference) bool { return strings.HasPrefix(d.Path, "Task.Data") }) {
 			return nil, nil, 0, fmt.Errorf("tables: %s and %s on %s have other data, so that their runs are no pairs; give each Task.Name of its own", g.first.Method, other.first.Method, g.first.Task)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/spec"
 )
 
 // A group is the results of experiments that differ in split and seed alone.
@@ -129,7 +130,7 @@ func nameOf(groups []*group, i int) (string, error) {
 	}
 	is, was := *r.Experiment, *reference.Experiment
 	is.Split, is.Seed = was.Split, was.Seed
-	differences, err := experiment.Differences(is, was)
+	differences, err := spec.Differences(is, was)
 	if err != nil {
 		return "", fmt.Errorf("tables: %w", err)
 	}
@@ -143,7 +144,7 @@ func nameOf(groups []*group, i int) (string, error) {
 }
 
 // short is a difference as "field=value". Fields with the type of a value have the name of the value.
-func short(d experiment.Difference) string {
+func short(d spec.Difference) string {
 	path := strings.TrimSuffix(d.Path, ".type")
 	value := strings.ReplaceAll(d.Is, `"`, "")
 	if inner, is := strings.CutPrefix(value, "{type:"); is {

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 )
 
 // Cubic is y = x^3 + noise of deviation 3 at 100 inputs with a gap, the problem of the paper's Figure 1, as an
@@ -31,9 +32,9 @@ const (
 // CubicNoise is the standard deviation of the noise of Cubic.
 const CubicNoise = 3.0
 
-// Identity implements experiment.Identifier. How many splits there are changes none of them.
-func (c Cubic) Identity() experiment.Identity {
-	return experiment.Identity{Value: struct {
+// Identity implements spec.Identifier. How many splits there are changes none of them.
+func (c Cubic) Identity() spec.Identity {
+	return spec.Identity{Value: struct {
 		Examples                 int
 		Noise, GridEnd, GridStep float64
 	}{cubicExamples, CubicNoise, gridEnd, gridStep}}

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 )
 
 // Moons is two classes in the plane, interleaved half circles, as an experiment.Source. Each split has other data: those
@@ -33,9 +34,9 @@ const (
 	farAway = 1.0
 )
 
-// Identity implements experiment.Identifier. How many splits there are changes none of them.
-func (m Moons) Identity() experiment.Identity {
-	return experiment.Identity{Value: struct {
+// Identity implements spec.Identifier. How many splits there are changes none of them.
+func (m Moons) Identity() spec.Identity {
+	return spec.Identity{Value: struct {
 		Examples, Unseen                int
 		Noise, MapLeft, MapLow, MapSide float64
 		MapPoints                       int

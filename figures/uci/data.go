@@ -10,6 +10,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/spec"
 )
 
 // Data is a UCI data set with its splits; it is an experiment.Source. The target and the inputs are standardised by the
@@ -86,9 +87,9 @@ type identity struct {
 	HeldOut      bool
 }
 
-// Identity implements experiment.Identifier.
-func (d Data) Identity() experiment.Identity {
-	return experiment.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut}}
+// Identity implements spec.Identifier.
+func (d Data) Identity() spec.Identity {
+	return spec.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut}}
 }
 
 // Check says what cannot be.

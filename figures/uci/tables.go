@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
 
@@ -213,7 +214,7 @@ func FidelitiesTable(*tables.Index) (report.Table, error) {
 	t := begun("uci-fidelities", "Field", "")
 	t.Columns = append(t.Columns, "paper's text", "authors' code")
 	of := func(s setting) experiment.Experiment { return s.runs("yacht", methods.Density)[0] }
-	differences, err := experiment.Differences(of(releasedSetting("yacht")), of(paperSetting("yacht")))
+	differences, err := spec.Differences(of(releasedSetting("yacht")), of(paperSetting("yacht")))
 	for _, d := range differences {
 		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
 	}

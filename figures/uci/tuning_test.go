@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
 
@@ -66,7 +67,7 @@ func TestOptions(t *testing.T) {
 				all = all.Change(func(e *experiment.Experiment) { o.take(e, other) })
 			}
 		}
-		for _, d := range must.Get(experiment.Differences(all[0], other))(t) {
+		for _, d := range must.Get(spec.Differences(all[0], other))(t) {
 			if !slices.Contains(forConvolutions, d.Path) {
 				t.Errorf("from %s, with all options of the other: %s is %s, want %s", way.base.name, d.Path, d.Is, d.Was)
 			}

@@ -25,6 +25,7 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
@@ -328,8 +329,8 @@ type soFar map[int]*experiment.Data
 // Splits implements experiment.Source.
 func (soFar) Splits() int { return math.MaxInt }
 
-// Identity implements experiment.Identifier.
-func (soFar) Identity() experiment.Identity { return experiment.Identity{} }
+// Identity implements spec.Identifier.
+func (soFar) Identity() spec.Identity { return spec.Identity{} }
 
 // Load implements experiment.Source.
 func (s soFar) Load(_ context.Context, split int) (experiment.Data, error) { return *s[split], nil }

@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/uci"
@@ -62,8 +63,8 @@ type gapAndData struct{ Name string }
 
 func (s gapAndData) source() uci.Data { return uci.Data{Name: s.Name, Kind: uci.Gap, HeldOut: true} }
 
-// Identity implements experiment.Identifier.
-func (s gapAndData) Identity() experiment.Identity { return experiment.Identity{Value: s.source()} }
+// Identity implements spec.Identifier.
+func (s gapAndData) Identity() spec.Identity { return spec.Identity{Value: s.source()} }
 
 // Splits implements experiment.Source.
 func (s gapAndData) Splits() int { return s.source().Splits() }

@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/spec"
 )
 
 // HMC draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
@@ -25,10 +26,10 @@ type HMC struct {
 	Keep int
 }
 
-// Identity implements experiment.Identifier by the name that the type has in stored results.
-func (h HMC) Identity() experiment.Identity {
+// Identity implements spec.Identifier by the name that the type has in stored results.
+func (h HMC) Identity() spec.Identity {
 	type fields HMC
-	return experiment.Identity{Type: "experiment.HMC", Value: fields(h)}
+	return spec.Identity{Type: "experiment.HMC", Value: fields(h)}
 }
 
 // Check says which settings cannot be.

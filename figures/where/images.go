@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
 
@@ -36,9 +37,9 @@ type fewIdentity struct {
 	Strengths             []int
 }
 
-// Identity implements experiment.Identifier.
-func (d FewImages) Identity() experiment.Identity {
-	return experiment.Identity{Type: "where.FewImages", Value: fewIdentity{d.Images.Identity().Value, fewShown, fewShown, strengths}}
+// Identity implements spec.Identifier.
+func (d FewImages) Identity() spec.Identity {
+	return spec.Identity{Type: "where.FewImages", Value: fewIdentity{d.Images.Identity().Value, fewShown, fewShown, strengths}}
 }
 
 // trainSet is the name of the set of training images.

@@ -17,7 +17,7 @@ import (
 const changedMark = ", changed"
 
 // changed are experiments with the changes of --set, each once. A change is PATH=VALUE, where the path names a field as
-// experiment.Differences does, such as "Recipe.Groups[0].Rate". A field that does not exist, a value that it cannot have
+// spec.Differences does, such as "Recipe.Groups[0].Rate". A field that does not exist, a value that it cannot have
 // and an experiment that cannot be are errors.
 func changed(list experiment.Experiments, changes []string) (experiment.Experiments, error) {
 	all := slices.Clone(list)

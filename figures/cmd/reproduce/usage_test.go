@@ -7,6 +7,7 @@ import (
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/uci"
 )
 
@@ -104,7 +105,7 @@ func TestChanged(t *testing.T) {
 				}
 				return
 			}
-			found, err := experiment.Differences(got[0], c.list[0])
+			found, err := spec.Differences(got[0], c.list[0])
 			if err != nil || len(found) > 1 || len(found) == 1 && found[0].Path+" "+found[0].Is != c.is || len(found) == 0 && c.is != "" || c.list[0].ID() != before {
 				t.Errorf("%v, %v; want %s, and the experiment itself as it was", found, err, c.is)
 			}

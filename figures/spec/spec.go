@@ -1,8 +1,9 @@
-package experiment
+// Package spec writes values as canonical JSON, by the names of types and fields: what a value is, so that experiments that
+// compute the same have the same identity. The rules are those of experiment.Experiment.Spec.
+package spec
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -11,8 +12,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-
-	"github.com/gomlx/gomlx/core/graph"
 
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
@@ -32,16 +31,25 @@ type Identity struct {
 	Value any
 }
 
-// A tree is a value in the form of JSON: a map[string]tree, a []tree, a string, a bool, an int64, a uint64, a float64,
+// A Tree is a value in the form of JSON: a map[string]Tree, a []Tree, a string, a bool, an int64, a uint64, a float64,
 // or nil for zero.
-type tree any
+type Tree any
 
-func textOf(t tree) string {
+// Text is the tree as JSON.
+func Text(t Tree) string {
 	text, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // trees always have a JSON form
 	}
 	return string(text)
+}
+
+// Of is the tree of a value that has a name, by which errors call it. outside says that a type or function in it is from outside
+// this module.
+func Of(value any, name string) (t Tree, outside bool, err error) {
+	var w writer
+	t, err = w.tree(reflect.ValueOf(value), name)
+	return t, w.outside, err
 }
 
 // longList is the most entries that a list is written out with.
@@ -50,16 +58,14 @@ const longList = 64
 // deepest is how many values a value may be inside of: one that points to itself has no tree.
 const deepest = 100
 
-// A treeWriter makes trees. For display, zeros has the fields that are left out since they are zero, by their paths, and all fields have their
-// names in Go; a Spec has nil there.
-type treeWriter struct {
-	depth    int
-	zeros    map[string]tree
-	nameless bool // types and functions from outside this module have no names
-	outside  bool // whether there was one
+// A writer makes trees.
+type writer struct {
+	depth   int
+	display bool // all fields are there, with their names in Go, and so are the names of what is from outside this module
+	outside bool // whether there was something from outside
 }
 
-func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
+func (w *writer) tree(v reflect.Value, path string) (Tree, error) {
 	if w.depth++; w.depth > deepest {
 		return nil, fmt.Errorf("%s is inside of more than %d values; one that it is itself a part of has no identity", path, deepest)
 	}
@@ -69,15 +75,15 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 	}
 	if v.IsValid() && v.CanInterface() {
 		if f, is := v.Interface().(nets.Func); is && v.Kind() == reflect.Struct {
-			own := outsideFunc(f.Build)
+			own := Outside(f.Build)
 			w.outside = w.outside || own
 			switch {
-			case own && w.nameless:
+			case own && !w.display:
 				f.Name = ""
 			case !own && f.Name == "":
 				return nil, fmt.Errorf("%s is a nets.Func of this module without a Name, by which its stored results are known", path)
 			}
-			return map[string]tree{"Name": f.Name}, nil
+			return map[string]Tree{"Name": f.Name}, nil
 		}
 	}
 	if text, is := textOfChoice(v); is && !v.IsZero() {
@@ -114,9 +120,9 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 	}
 	if v.Kind() == reflect.Func {
 		return nil, fmt.Errorf("%s is a function, which has no identity: two functions cannot be told apart. Put its settings into a type with fields, "+
-			"give its type a method Identity (see experiment.Identifier), or if it builds a network, name it (nets.Func)", path)
+			"give its type a method Identity (see spec.Identifier), or if it builds a network, name it (nets.Func)", path)
 	}
-	return nil, fmt.Errorf("%s is of type %s, which has no identity; use types with plain fields and lists, or give the type a method Identity (see experiment.Identifier)", path, v.Type())
+	return nil, fmt.Errorf("%s is of type %s, which has no identity; use types with plain fields and lists, or give the type a method Identity (see spec.Identifier)", path, v.Type())
 }
 
 var identifierType = reflect.TypeFor[Identifier]()
@@ -143,7 +149,7 @@ func textOfChoice(v reflect.Value) (text string, is bool) {
 	return choice.String(), true
 }
 
-func (w *treeWriter) interfaceTree(v reflect.Value, path string) (tree, error) {
+func (w *writer) interfaceTree(v reflect.Value, path string) (Tree, error) {
 	if v.IsNil() {
 		return nil, nil
 	}
@@ -155,13 +161,13 @@ func (w *treeWriter) interfaceTree(v reflect.Value, path string) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, is := inner.(map[string]tree)
+	fields, is := inner.(map[string]Tree)
 	if !is {
-		fields = map[string]tree{"value": inner}
+		fields = map[string]Tree{"value": inner}
 	}
 	own := outsideType(held.Type())
 	w.outside = w.outside || own
-	if fields["type"], err = typeName(held, path); err != nil || own && w.nameless {
+	if fields["type"], err = typeName(held, path); err != nil || own && !w.display {
 		fields["type"] = "own"
 	}
 	return fields, err
@@ -195,19 +201,19 @@ var formerNames = map[reflect.Type]string{
 	reflect.TypeFor[train.Constant](): "experiment.Constant", reflect.TypeFor[train.Cosine](): "experiment.Cosine", reflect.TypeFor[train.Steps](): "experiment.Steps",
 }
 
-func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
+func (w *writer) pointerTree(v reflect.Value, path string) (Tree, error) {
 	if v.IsNil() {
 		return nil, nil
 	}
 	value, err := w.tree(v.Elem(), path)
 	if err == nil && isZero(value) {
-		value = map[string]tree{"pointer": value} // a pointer to zero is not nil
+		value = map[string]Tree{"pointer": value} // a pointer to zero is not nil
 	}
 	return value, err
 }
 
-func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
-	fields := map[string]tree{}
+func (w *writer) structTree(v reflect.Value, path string) (Tree, error) {
+	fields := map[string]Tree{}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		name := field.Tag.Get("experiment")
@@ -219,10 +225,10 @@ func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
 			if err != nil {
 				return nil, err
 			}
-			maps.Copy(fields, inner.(map[string]tree))
+			maps.Copy(fields, inner.(map[string]Tree))
 			continue
 		}
-		if name == "" || w.zeros != nil {
+		if name == "" || w.display {
 			name = field.Name
 		}
 		if _, taken := fields[name]; taken || name == "type" {
@@ -232,33 +238,31 @@ func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch text, isChoice := textOfChoice(v.Field(i)); {
-		case !isZero(value):
+		if text, is := textOfChoice(v.Field(i)); is && w.display {
+			value = text
+		}
+		if w.display || !isZero(value) {
 			fields[name] = value
-		case isChoice && w.zeros != nil:
-			w.zeros[path+"."+name] = text
-		case w.zeros != nil:
-			w.zeros[path+"."+name] = value
 		}
 	}
 	return fields, nil
 }
 
 // isZero says whether a field is left out.
-func isZero(t tree) bool {
+func isZero(t Tree) bool {
 	switch t := t.(type) {
 	case nil:
 		return true
-	case map[string]tree:
+	case map[string]Tree:
 		return len(t) == 0
-	case []tree:
+	case []Tree:
 		return len(t) == 0
 	}
 	return t == "" || t == false || t == 0. || t == int64(0) || t == uint64(0)
 }
 
-func (w *treeWriter) listTree(v reflect.Value, path string) (tree, error) {
-	list := make([]tree, v.Len())
+func (w *writer) listTree(v reflect.Value, path string) (Tree, error) {
+	list := make([]Tree, v.Len())
 	for i := range list {
 		var err error
 		if list[i], err = w.tree(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
@@ -266,58 +270,30 @@ func (w *treeWriter) listTree(v reflect.Value, path string) (tree, error) {
 		}
 	}
 	if len(list) > longList {
-		return map[string]tree{"entries": int64(len(list)), "sha256": digest([]byte(textOf(list)))}, nil
+		return map[string]Tree{"entries": int64(len(list)), "sha256": Digest([]byte(Text(list)))}, nil
 	}
 	return list, nil
 }
 
-// digest is the first 16 hexadecimal digits of the SHA-256 of a text.
-func digest(text []byte) string {
+// Digest is the first 16 hexadecimal digits of the SHA-256 of a text.
+func Digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// Digest identifies sets of examples by all their numbers: two lists of sets have equal digests if and only if they
-// have the same inputs, targets, labels and names. It is for the Identity of a Source of your own.
-func Digest(sets ...Set) string {
-	h := sha256.New()
-	words := func(count int, word func(i int) uint64) {
-		buffer := binary.LittleEndian.AppendUint64(nil, uint64(count))
-		for i := range count {
-			if buffer = binary.LittleEndian.AppendUint64(buffer, word(i)); len(buffer) >= 1<<16 {
-				h.Write(buffer) // a hash takes everything
-				buffer = buffer[:0]
-			}
-		}
-		h.Write(buffer)
+// Outside says whether a value has a type from outside this module, a function whether it is from there itself. Tests are outside,
+// and nil is not.
+func Outside(value any) bool {
+	v := reflect.ValueOf(value)
+	if !v.IsValid() {
+		return false
 	}
-	floats := func(list []float64) { words(len(list), func(i int) uint64 { return math.Float64bits(list[i]) }) }
-	integers := func(list []int) { words(len(list), func(i int) uint64 { return uint64(list[i]) }) }
-	for _, set := range sets {
-		integers([]int{len(set.Name)})
-		h.Write([]byte(set.Name))
-		switch x := set.Inputs.(type) {
-		case nets.Floats:
-			integers(x.Shape)
-			floats(x.Values)
-		case nets.Pixels:
-			integers([]int{x.Height, x.Width, len(x.Bytes)})
-			h.Write(x.Bytes)
-			floats(x.Standardization.Mean)
-			floats(x.Standardization.Std)
-		}
-		floats(set.Targets)
-		integers(set.Labels)
+	if v.Kind() == reflect.Func && !v.IsNil() {
+		return outside(runtime.FuncForPC(v.Pointer()).Name())
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return outsideType(v.Type())
 }
 
-// outside says whether a package, or a function by its full name, is from outside this module, or is a test.
-func outside(name string) bool {
-	return !strings.HasPrefix(name, modulePrefix) || strings.HasSuffix(name, "_test") || strings.Contains(name, "_test.")
-}
-
-// outsideType says whether a type is from outside this module.
 func outsideType(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -325,14 +301,7 @@ func outsideType(t reflect.Type) bool {
 	return t.PkgPath() != "" && outside(t.PkgPath())
 }
 
-// outsideFunc says whether a function is from outside this module.
-func outsideFunc(f any) bool {
-	v := reflect.ValueOf(f)
-	return !v.IsNil() && outside(runtime.FuncForPC(v.Pointer()).Name())
+// outside is for the path of a package, or the full name of a function.
+func outside(name string) bool {
+	return !strings.HasPrefix(name, modulePrefix) || strings.HasSuffix(name, "_test") || strings.Contains(name, "_test.")
 }
-
-// outsideValue says whether a value, if there is one, is of such a type.
-func outsideValue(v any) bool { return v != nil && outsideType(reflect.TypeOf(v)) }
-
-// Graphs keep the values of all their constants, so that codeOf sees them.
-func init() { graph.MinConstValueSizeToKeep = math.MaxInt }
