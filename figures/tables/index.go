@@ -5,7 +5,6 @@ package tables
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
@@ -50,17 +49,10 @@ func Committed() (*Index, error) {
 	return x, err
 }
 
-// Read is the index of the results of stores. Of an experiment that several stores have, the first one's result counts.
-func Read(stores ...*experiment.Store) (*Index, error) {
-	all := map[string]experiment.Result{}
-	for _, store := range slices.Backward(stores) {
-		found, err := store.Results()
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, found)
-	}
-	return NewIndex(all), nil
+// Read is the index of the results of a store.
+func Read(store *experiment.Store) (*Index, error) {
+	all, err := store.Results()
+	return NewIndex(all), err
 }
 
 // Find returns the result of an experiment, and whether there is one. It counts as used.

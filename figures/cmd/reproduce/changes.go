@@ -73,7 +73,7 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 	case kind == reflect.Struct && slices.Contains(fields(v.Type()), path[0]):
 		part = now.FieldByName(path[0])
 	case kind == reflect.Struct:
-		return v, fmt.Errorf("%s, of type %s, has no field %q that can be set; it has %s", at, v.Type(), path[0], inWords(fields(v.Type())))
+		return v, fmt.Errorf("%s, of type %s, has no field %q that can be set; it has %s", at, v.Type(), path[0], strings.Join(fields(v.Type()), ", "))
 	case kind == reflect.Slice:
 		i, err := strconv.Atoi(path[0])
 		if err != nil || i >= v.Len() {
@@ -116,7 +116,7 @@ func set(v reflect.Value, at, text string) error {
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 	case v.Kind() == reflect.Struct:
-		return fmt.Errorf("%s is of type %s; set one of its fields: %s", at, v.Type(), inWords(fields(v.Type())))
+		return fmt.Errorf("%s is of type %s; set one of its fields: %s", at, v.Type(), strings.Join(fields(v.Type()), ", "))
 	case isChoice && v.CanInt():
 		var names []string
 		for i := range int64(mostChoices) {
@@ -130,7 +130,7 @@ func set(v reflect.Value, at, text string) error {
 			}
 			names = append(names, name)
 		}
-		return fmt.Errorf("%s cannot be %q; it can be %s", at, text, inWords(names))
+		return fmt.Errorf("%s cannot be %q; it can be %s", at, text, strings.Join(names, ", "))
 	default:
 		v.SetZero() // a list of its own, not the one of the experiment before
 		if err := json.Unmarshal([]byte(text), v.Addr().Interface()); err != nil || text == "null" {
@@ -143,12 +143,4 @@ func set(v reflect.Value, at, text string) error {
 		}
 	}
 	return nil
-}
-
-// inWords lists names.
-func inWords(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -85,17 +86,14 @@ func (c command) compare(index *tables.Index, found []experiment.Result, roundin
 		if before.Diverged != now.Diverged {
 			most = math.Inf(1)
 		}
-		old, fresh := map[string]float64{}, map[string]float64{}
-		for name, value := range now.Metrics {
-			was, has := before.Metrics[name]
-			if !has {
-				continue
-			}
-			if old[name], fresh[name] = was, value; was != value {
+		before.Metrics, now.Metrics = maps.Clone(before.Metrics), maps.Clone(now.Metrics)
+		maps.DeleteFunc(before.Metrics, func(name string, _ float64) bool { _, has := now.Metrics[name]; return !has })
+		maps.DeleteFunc(now.Metrics, func(name string, _ float64) bool { _, has := before.Metrics[name]; return !has })
+		for name, was := range before.Metrics {
+			if value := now.Metrics[name]; value != was {
 				most = max(most, math.Abs(value-was)/max(math.Abs(value), math.Abs(was)))
 			}
 		}
-		before.Metrics, now.Metrics = old, fresh
 		switch difference := before.Difference(now); {
 		case difference == "":
 			same++

@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"text/tabwriter"
-
-	"densityuncertainty/figures/tables"
 )
 
-type listCommand struct{ storesFlag }
+type listCommand struct{ storeFlag }
 
 // Run lists what there is.
 func (l listCommand) Run(c command) error {
@@ -19,9 +16,16 @@ func (l listCommand) Run(c command) error {
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SET\tdone\tmissing\tTIME\tWHAT")
+	fmt.Fprintln(w, "SET\tdone\tmissing\tHOURS\tWHAT")
 	for _, set := range c.sets() {
-		fmt.Fprintln(w, setRow(set, stored))
+		done, seconds := 0, 0.0
+		for _, e := range set.Experiments {
+			if line, has := stored.Find(e); has {
+				done++
+				seconds += line.WallSeconds
+			}
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\n", set.Name, done, len(set.Experiments)-done, seconds/3600, set.Doc)
 	}
 	const skipped = "\t\t\t\t" // to the last column
 	fmt.Fprintf(w, "\nTABLES%sWHAT\n", skipped)
@@ -34,20 +38,4 @@ func (l listCommand) Run(c command) error {
 	}
 	_ = w.Flush() // to b, which takes everything
 	return c.say(b.String())
-}
-
-// setRow is the row of a set.
-func setRow(set tables.Set, stored *tables.Index) string {
-	done, seconds := 0, 0.0
-	for _, e := range set.Experiments {
-		if line, has := stored.Find(e); has {
-			done++
-			seconds += line.WallSeconds
-		}
-	}
-	time, minutes := "-", int(math.Ceil(seconds/60))
-	if minutes > 0 {
-		time = fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
-	}
-	return fmt.Sprintf("%s\t%d\t%d\t%s\t%s", set.Name, done, len(set.Experiments)-done, time, set.Doc)
 }

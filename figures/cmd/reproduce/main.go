@@ -107,13 +107,7 @@ func (c command) main(ctx context.Context, args []string) int {
 		c.tell("reproduce: %v", err)
 		return exitFailure
 	}
-	status := exitInterrupted
-	switch context.Cause(ctx) {
-	case stoppedBy{syscall.SIGTERM}:
-		status = exitRequeue
-	case stoppedBy{syscall.SIGHUP}:
-		status = exitHangup
-	}
+	status := map[error]int{stoppedBy{os.Interrupt}: exitInterrupted, stoppedBy{syscall.SIGTERM}: exitRequeue, stoppedBy{syscall.SIGHUP}: exitHangup}[context.Cause(ctx)]
 	next := "The finished experiments are stored. To resume, run"
 	if args[0] == "again" {
 		next = "Nothing is stored. To start again, run"
@@ -137,15 +131,6 @@ func (c command) parse(ctx context.Context, args []string) error {
 		return nil
 	case err != nil:
 		return usageError{err}
-	}
-	given := map[string]bool{}
-	for _, part := range line.Path {
-		if flag := part.Flag; flag != nil && !flag.IsCumulative() {
-			if given[flag.Name] {
-				return usagef("--%s is given twice", flag.Name)
-			}
-			given[flag.Name] = true
-		}
 	}
 	return line.Run()
 }
@@ -172,7 +157,7 @@ func (p *path) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// storeFlag names the store of a command that runs or measures experiments.
+// storeFlag names the store of a command.
 type storeFlag struct {
 	Store path `placeholder:"FOLDER" help:"The store of results (default: figures/runs of the checkout)."`
 }
@@ -191,23 +176,13 @@ func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
 	return store, index, err
 }
 
-// storesFlag names the stores of a command that only reads.
-type storesFlag struct {
-	Stores []path `name:"store" sep:"none" placeholder:"FOLDER" help:"A store of results; repeat it to read several, of which the first with a result counts (default: figures/runs of the checkout)."`
-}
-
-// read returns the results of the stores. The default store may be missing; one that is named must be there.
-func (f storesFlag) read() (*tables.Index, error) {
-	if len(f.Stores) == 0 {
-		_, index, err := storeFlag{}.open()
-		return index, err
-	}
-	var stores []*experiment.Store
-	for _, folder := range f.Stores {
-		if _, err := os.Stat(string(folder)); err != nil {
+// read returns the results of the store. The default store may be missing; one that is named must be there.
+func (f storeFlag) read() (*tables.Index, error) {
+	if f.Store != "" {
+		if _, err := os.Stat(string(f.Store)); err != nil {
 			return nil, fmt.Errorf("the store: %w", err)
 		}
-		stores = append(stores, &experiment.Store{Folder: string(folder)})
 	}
-	return tables.Read(stores...)
+	_, index, err := f.open()
+	return index, err
 }

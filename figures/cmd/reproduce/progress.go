@@ -11,7 +11,6 @@ const logEvery = 30 * time.Second
 // A reporter writes lines of progress, with the time left, now and then.
 type reporter struct {
 	tell func(format string, args ...any)
-	now  func() time.Time
 
 	started, written time.Time
 	first            float64   // how much was done when progress was first heard of
@@ -20,7 +19,7 @@ type reporter struct {
 
 // progress is experiment.Engine.Progress.
 func (r *reporter) progress(done float64, note string) {
-	now := r.now()
+	now := time.Now()
 	if r.started.IsZero() {
 		r.started = now
 	}

@@ -81,9 +81,9 @@ type product struct {
 	make func(x *tables.Index, format string) (content []byte, caption string, err error)
 }
 
-// An output says from which stores products are made, in which format, and to which file or folder; "" prints them.
+// An output says from which store products are made, in which format, and to which file or folder; "" prints them.
 type output struct {
-	storesFlag
+	storeFlag
 	Format string `placeholder:"FORMAT" help:"md, latex or csv of a table, and svg, png or pdf of a figure (default: that of the file of --out, else the first)."`
 	Out    path   `placeholder:"PATH" help:"The file or folder to write to (default: tables are printed, and figures are files here); for \"all\" a folder."`
 }
@@ -98,13 +98,14 @@ func (o output) write(c command, all []product, formats []string) error {
 	if err != nil {
 		return err
 	}
+	if folder && o.Out != "" {
+		if err := os.MkdirAll(string(o.Out), 0o755); err != nil {
+			return err
+		}
+	}
 	var failed []string
 	for i, one := range all {
 		content, caption, err := one.make(index.Watched(), format)
-		file := string(o.Out)
-		if folder {
-			file = filepath.Join(file, one.name+ending(format))
-		}
 		switch {
 		case errors.Is(err, report.ErrNotRun) && len(all) > 1:
 			c.tell("left out: %v", err)
@@ -112,16 +113,14 @@ func (o output) write(c command, all []product, formats []string) error {
 		case err != nil:
 			failed = append(failed, one.name+": "+err.Error())
 			continue
-		case o.Out == "" && i > 0:
-			content = append([]byte("\n"), content...)
-			fallthrough
 		case o.Out == "":
-			err = c.say(string(content))
-		case folder:
-			err = os.MkdirAll(string(o.Out), 0o755)
-			fallthrough
+			err = c.say(strings.Repeat("\n", min(i, 1)) + string(content))
 		default:
-			err = errors.Join(err, atomicfile.WriteBytes(file, content))
+			file := string(o.Out)
+			if folder {
+				file = filepath.Join(file, one.name+ending(format))
+			}
+			err = atomicfile.WriteBytes(file, content)
 			c.tell("wrote %s", file)
 			if caption != "" {
 				err = errors.Join(err, c.say(file+": "+caption+"\n"))
@@ -147,14 +146,14 @@ func (o output) choose(formats []string, several bool) (format string, folder bo
 	if extension := filepath.Ext(to); !folder && extension != "" {
 		i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
 		if i < 0 {
-			return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, inWords(formats))
+			return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, strings.Join(formats, ", "))
 		}
 		if format = cmp.Or(o.Format, formats[i]); format != formats[i] {
 			return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", to, formats[i], format)
 		}
 	}
 	if !slices.Contains(formats, format) {
-		return "", false, usagef("--format: unknown %q, want %s", format, inWords(formats))
+		return "", false, usagef("--format: unknown %q, want %s", format, strings.Join(formats, ", "))
 	}
 	return format, folder, nil
 }
