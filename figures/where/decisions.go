@@ -38,17 +38,11 @@ const decisionSeeds, furtherSeeds, decisionSteps, decisionDraws = 20, 100, 300, 
 // poolSet and actionSet are the names of the sets from which a decision chooses.
 const poolSet, actionSet = "pool", "actions"
 
-// observed is a set of examples with one more.
-func observed(d train.Dataset, x []float64, y float64) train.Dataset {
-	inputs := d.Inputs.(nets.Floats)
-	inputs.Values = append(slices.Clip(inputs.Values), x...)
-	return train.Dataset{Inputs: inputs, Targets: append(slices.Clip(d.Targets), y)}
-}
-
-// inputAt is input number i of a set.
-func inputAt(d train.Dataset, i int) []float64 {
-	x := d.Inputs.(nets.Floats)
-	return x.Values[i*x.Size() : (i+1)*x.Size()]
+// observed is a set of examples with one more: input number i of another set, with a target.
+func observed(d, of train.Dataset, i int, target float64) train.Dataset {
+	inputs, x := d.Inputs.(nets.Floats), of.Inputs.(nets.Floats)
+	inputs.Values = append(slices.Clip(inputs.Values), x.Values[i*x.Size():(i+1)*x.Size()]...)
+	return train.Dataset{Inputs: inputs, Targets: append(slices.Clip(d.Targets), target)}
 }
 
 // A Pool is a UCI data set of which at first only some training examples have targets, drawn at random for each split. The
@@ -74,13 +68,11 @@ func (p Pool) Load(ctx context.Context, split int) (experiment.Data, error) {
 	if p.First < 1 || p.First >= whole.Len() {
 		return d, fmt.Errorf("where.Pool.First is %d; there are %d training examples, and some must be left for the pool", p.First, whole.Len())
 	}
-	var parts [2]train.Dataset
-	for k := range parts {
-		parts[k].Inputs = nets.Rows(nil, whole.Inputs.(nets.Floats).Size())
-	}
+	none := train.Dataset{Inputs: nets.Rows(nil, whole.Inputs.(nets.Floats).Size())}
+	parts := [2]train.Dataset{none, none}
 	for k, i := range rand.New(rand.NewPCG(uint64(split), 0)).Perm(whole.Len()) {
 		part := &parts[min(k/p.First, 1)]
-		*part = observed(*part, inputAt(whole, i), whole.Targets[i])
+		*part = observed(*part, whole, i, whole.Targets[i])
 	}
 	d.Train = parts[0]
 	d.Sets = append(d.Sets, experiment.Set{Name: poolSet, Dataset: parts[1]})
@@ -122,8 +114,9 @@ func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[stri
 		if err != nil {
 			return err
 		}
+		mean, _ := sets[0].Moments()
 		sizes = append(sizes, float64(d.Train.Len()))
-		for name, v := range map[string]float64{results.MetricRMSE: testError(sets[0]) * d.Unit, results.MetricNLL: nll} {
+		for name, v := range map[string]float64{results.MetricRMSE: metrics.RMSE(mean, sets[0].Targets) * d.Unit, results.MetricNLL: nll} {
 			found[pointOf(name, d.Train.Len())] = v
 			if curves[name] = append(curves[name], v); round == a.Trainings-1 {
 				found[name+areaSuffix] = integrate.Trapezoidal(sizes, curves[name]) / (sizes[round] - sizes[0])
@@ -136,7 +129,7 @@ func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[stri
 			slices.SortStableFunc(left, func(i, j int) int { return cmp.Compare(std[j], std[i]) })
 		}
 		for _, i := range left[:a.Add] {
-			d.Train = observed(d.Train, inputAt(pool, i), pool.Targets[i])
+			d.Train = observed(d.Train, pool, i, pool.Targets[i])
 		}
 		left = left[a.Add:]
 		return nil
@@ -147,12 +140,6 @@ func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[stri
 const areaSuffix = "_area"
 
 func pointOf(metric string, n int) string { return fmt.Sprintf("%s_%d", metric, n) }
-
-// testError is the root mean squared error of the mean, in the network's units.
-func testError(s experiment.Prediction) float64 {
-	mean, _ := s.Moments()
-	return metrics.RMSE(mean, s.Targets)
-}
 
 // Bandits are problems like the bandit of the Neural Testbed (Osband et al. 2022), one for each split. An action is a list
 // of standard normal numbers. Its expected reward is the output of a ReLU network with two hidden layers of 50 units,
@@ -201,7 +188,7 @@ func (b Bandits) Load(_ context.Context, split int) (experiment.Data, error) {
 	first := train.Dataset{Inputs: nets.Rows(nil, b.Features)}
 	for range b.First {
 		i := random.IntN(b.Actions)
-		first = observed(first, inputAt(set, i), expected[i]+b.Noise*random.NormFloat64())
+		first = observed(first, set, i, expected[i]+b.Noise*random.NormFloat64())
 	}
 	return experiment.Data{Train: first, Sets: []experiment.Set{{Name: actionSet, Dataset: set}}}, nil
 }
@@ -256,7 +243,7 @@ func (t Thompson) begin(d *experiment.Data, random *rand.Rand, found map[string]
 				action = floats.MaxIdx(functions[int((choice-t.Explore)/(1-t.Explore)*float64(len(functions)))])
 			}
 			regret += best - actions.Targets[action]
-			d.Train = observed(d.Train, inputAt(actions, action), actions.Targets[action]+noise)
+			d.Train = observed(d.Train, actions, action, actions.Targets[action]+noise)
 		}
 		found[pointOf(metricRegret, (round+1)*t.Batch)] = regret
 		return nil

@@ -21,6 +21,12 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
+// inputAt is input number i of a set.
+func inputAt(d train.Dataset, i int) []float64 {
+	x := d.Inputs.(nets.Floats)
+	return x.Values[i*x.Size() : (i+1)*x.Size()]
+}
+
 // says are predictions of a set by functions.
 func says(set experiment.Set, functions ...[]float64) experiment.Prediction {
 	var noise [][]float64
@@ -282,7 +288,7 @@ func TestDecisionsRefuse(t *testing.T) {
 	if _, err := (Acquisition{Trainings: 100, Add: 10}).begin(&d, rand.New(rand.NewPCG(1, 1)), nil); err == nil {
 		t.Error("more examples than the pool has are no error")
 	}
-	if got := observed(d.Train, inputAt(d.Train, 0), 1); got.Len() != 21 || d.Train.Len() != 20 || got.Inputs.(nets.Floats).Len() != 21 {
+	if got := observed(d.Train, d.Train, 0, 1); got.Len() != 21 || d.Train.Len() != 20 || got.Inputs.(nets.Floats).Len() != 21 {
 		t.Errorf("%d examples, before %d", got.Len(), d.Train.Len())
 	}
 }

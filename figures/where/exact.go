@@ -43,8 +43,8 @@ func exactProblems() []exactProblem {
 	long := HMC{Warmup: 400, Draws: 600, Leapfrogs: 400, Keep: 120}
 	return []exactProblem{
 		{"cubic", "Cubic", toy.Cubic{Seeds: exactSplits}, 0.09, HMC{Warmup: 500, Draws: 1000, Leapfrogs: 100, Keep: 125}, exactSplits},
-		{"yacht", uci.DatasetTitle("yacht"), gapAndData{"yacht"}, 0.1, long, exactSplits},
-		{"boston", uci.DatasetTitle("boston"), gapAndData{"boston"}, 0.3, long, exactSplits},
+		{"yacht", uci.DatasetTitle("yacht"), gapAndData{uci.Data{Name: "yacht", Kind: uci.Gap, HeldOut: true}}, 0.1, long, exactSplits},
+		{"boston", uci.DatasetTitle("boston"), gapAndData{uci.Data{Name: "boston", Kind: uci.Gap, HeldOut: true}}, 0.3, long, exactSplits},
 	}
 }
 
@@ -59,19 +59,14 @@ func everyGap() []exactProblem {
 
 // gapAndData is a UCI data set with a gap: the set "gap" is the test part of a gap split, and the set "data" a fifth of
 // all other examples, which are not trained on.
-type gapAndData struct{ Name string }
-
-func (s gapAndData) source() uci.Data { return uci.Data{Name: s.Name, Kind: uci.Gap, HeldOut: true} }
+type gapAndData struct{ uci.Data }
 
 // Identity implements spec.Identifier.
-func (s gapAndData) Identity() spec.Identity { return spec.Identity{Value: s.source()} }
-
-// Splits implements experiment.Source.
-func (s gapAndData) Splits() int { return s.source().Splits() }
+func (s gapAndData) Identity() spec.Identity { return spec.Identity{Value: s.Data} }
 
 // Load implements experiment.Source.
 func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error) {
-	d, err := s.source().Load(ctx, split)
+	d, err := s.Data.Load(ctx, split)
 	if err != nil {
 		return d, err
 	}

@@ -21,7 +21,7 @@ import (
 // The inputs at the data and in the gap are those of the gap split, each once, and none is trained on.
 func TestGapAndData(t *testing.T) {
 	for split := range exactSplits {
-		d := must.Get(gapAndData{"yacht"}.Load(context.Background(), split))(t)
+		d := must.Get(exactProblems()[1].data.Load(context.Background(), split))(t)
 		whole := must.Get(uci.Data{Name: "yacht", Kind: uci.Gap}.Load(context.Background(), split))(t)
 		data, gap := d.Sets[0], d.Sets[1]
 		if data.Name != dataRegion || gap.Name != gapRegion || d.HeldOut.Inputs != nil {

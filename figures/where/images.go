@@ -45,11 +45,6 @@ func (d FewImages) Identity() spec.Identity {
 // trainSet is the name of the set of training images.
 const trainSet = "train"
 
-// corruptedSet is the name of a set of corrupted images, such as "contrast-3".
-func corruptedSet(corruption string, strength int) string {
-	return fmt.Sprintf("%s-%d", corruption, strength)
-}
-
 // corruptionSeed draws the noise of corruptions, the same for all methods.
 const corruptionSeed = 0
 
@@ -80,7 +75,7 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 				return out, err
 			}
 			pixels.Bytes = corrupted.Pixels
-			out.Sets = append(out.Sets, experiment.Set{Name: corruptedSet(corruption, strength), Dataset: train.Dataset{Labels: test.Labels, Inputs: pixels}})
+			out.Sets = append(out.Sets, experiment.Set{Name: fmt.Sprintf("%s-%d", corruption, strength), Dataset: train.Dataset{Labels: test.Labels, Inputs: pixels}})
 		}
 	}
 	return out, nil
