@@ -130,9 +130,6 @@ func TestExactTable(t *testing.T) {
 	if notRun := fmt.Sprint(table.NotRun); !strings.Contains(notRun, "Cubic") || !strings.Contains(notRun, methods.DensityConstant.Name) {
 		t.Errorf("what was not run is not named: %s", notRun)
 	}
-	if empty := must.Get(ExactTable(tables.NewIndex(nil)))(t); len(empty.Rows) != 0 {
-		t.Errorf("%d rows of nothing", len(empty.Rows))
-	}
 }
 
 // On each gap density is closer than the mean energy by 0.1, but for a hundredth from gap to gap, and 1.5 times that is as far as

@@ -1,7 +1,6 @@
 package where
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -114,13 +113,5 @@ func TestFunctionSet(t *testing.T) {
 	}
 	for _, e := range list {
 		must.Do(t, e.Check())
-	}
-}
-
-// The picture has what the table tests, and without results it says which are missing.
-func TestFunctionFigure(t *testing.T) {
-	figtest.PNG(t)(FunctionFigure(must.Get(tables.Committed())(t)))
-	if _, err := FunctionFigure(tables.NewIndex(nil)); !errors.Is(err, report.ErrNotRun) {
-		t.Errorf("a picture of nothing: %v", err)
 	}
 }

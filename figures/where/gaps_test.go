@@ -97,14 +97,6 @@ func TestGapOthersTable(t *testing.T) {
 	}
 }
 
-// Where nothing was run there is nothing to draw.
-func TestGapFigure(t *testing.T) {
-	figtest.PNG(t)(GapFigure(made(methods.DensityConstant, false)))
-	if _, err := GapFigure(tables.NewIndex(nil)); err == nil {
-		t.Error("a picture of no runs")
-	}
-}
-
 // The set has six methods in three settings on every gap, with 20 seeds; those of questions 8 and 9 have two settings.
 func TestGapSets(t *testing.T) {
 	const gaps = 13 + 8 + 8 + 8 + 11 + 6
