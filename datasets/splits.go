@@ -17,6 +17,51 @@ type Split struct {
 	Train, Test []int
 }
 
+// Check says what is wrong with a split of n rows, if anything is.
+func (s Split) Check(n int) error {
+	if len(s.Train) < 2 || len(s.Test) == 0 {
+		return fmt.Errorf("has %d rows to train on and %d to test; at least 2 and 1 are needed", len(s.Train), len(s.Test))
+	}
+	used := make([]bool, n)
+	for _, row := range slices.Concat(s.Train, s.Test) {
+		if row < 0 || row >= n || used[row] {
+			return fmt.Errorf("has the row %d, which must be from 0 to %d and in one part, once", row, n-1)
+		}
+		used[row] = true
+	}
+	return nil
+}
+
+// HoldOut splits the training part again: a part of it, from 0 to 1 and drawn at random with a seed, becomes
+// the test part. The test part of the split is left out.
+func (s Split) HoldOut(part float64, seed uint64) Split {
+	n := len(s.Train)
+	kept, held := HoldOut(n, max(1, int(math.Round(part*float64(n)))), seed)
+	rows := func(places []int) []int {
+		numbers := make([]int, len(places))
+		for i, place := range places {
+			numbers[i] = s.Train[place]
+		}
+		slices.Sort(numbers)
+		return numbers
+	}
+	return Split{Train: rows(kept), Test: rows(held)}
+}
+
+// MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets.
+func (r *Regression) MeanError(split Split) float64 {
+	_, train := r.Take(split.Train)
+	_, test := r.Take(split.Test)
+	mean, squares := 0.0, 0.0
+	for _, y := range train {
+		mean += y / float64(len(train))
+	}
+	for _, y := range test {
+		squares += (y - mean) * (y - mean) / float64(len(test))
+	}
+	return math.Sqrt(squares)
+}
+
 // GalSplits returns the splits published with Gal & Ghahramani, "Dropout as a
 // Bayesian Approximation", ICML 2016: 20 random 90/10 splits, 5 for protein. For
 // the year set it returns the one official split: the first 463715 rows train,

@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -26,7 +25,6 @@ import (
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/atomicfile"
 )
@@ -209,10 +207,9 @@ func (p *Prediction) notFinite() string {
 	return ""
 }
 
-// A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is
-// called by the number of its set and its column, such as "0/mean". Numbers are float32 where that loses nothing, as
-// for the outputs of networks, and else float64. Probabilities may also be kept as logarithms in float32, where that
-// loses nothing.
+// A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is called by the number of
+// its set and its column, such as "0/mean" (see checkpoint.Column). Probabilities may also be kept as logarithms in float32, where
+// that loses nothing.
 
 // predictionsExtension ends the names of files of predictions.
 const predictionsExtension = ".safetensors.gz"
@@ -263,7 +260,7 @@ func (p *Predictions) encode() ([]byte, error) {
 		}
 		head.Sets = append(head.Sets, h)
 		columns := s.columns(&energies)
-		if slices.ContainsFunc(s.Probabilities, beyondFloat32) {
+		if s.Probabilities != nil && checkpoint.Column(&s.Probabilities).DType() == dtypes.Float64 {
 			if logs, is := logsOf(s.Probabilities, s.Width); is {
 				delete(columns, "probabilities")
 				columns[logProbabilities] = &logs
@@ -273,7 +270,7 @@ func (p *Predictions) encode() ([]byte, error) {
 			columns[extraPrefix+name] = &values
 		}
 		for name, list := range columns {
-			if t := tensorOf(list); t != nil {
+			if t := checkpoint.Column(list); t != nil {
 				named[fmt.Sprintf("%d/%s", i, name)] = t
 			}
 		}
@@ -292,41 +289,6 @@ func (p *Predictions) encode() ([]byte, error) {
 		return nil, err
 	}
 	return content.Bytes(), nil
-}
-
-// tensorOf is a column in the smallest type that loses nothing; nil where there is none.
-func tensorOf(list any) *tensors.Tensor {
-	values, dims := []float64(nil), []int(nil)
-	switch list := list.(type) {
-	case *[]int:
-		if *list == nil {
-			return nil
-		}
-		labels := make([]int32, len(*list))
-		for i, label := range *list {
-			labels[i] = int32(label)
-		}
-		return tensors.FromFlatDataAndDimensions(labels, len(labels))
-	case *[]float64:
-		values, dims = *list, []int{len(*list)}
-	case *[][]float64:
-		if *list != nil {
-			values, dims = slices.Concat(*list...), []int{len(*list), len((*list)[0])}
-		}
-	}
-	if values == nil {
-		return nil
-	}
-	dtype := dtypes.Float32
-	if slices.ContainsFunc(values, beyondFloat32) {
-		dtype = dtypes.Float64
-	}
-	return params.FromFloat64(shapes.Make(dtype, dims...), values)
-}
-
-// beyondFloat32 says whether float32 loses something of a number.
-func beyondFloat32(v float64) bool {
-	return math.Float64bits(float64(float32(v))) != math.Float64bits(v)
 }
 
 // rest marks the one class of a row whose probability is not stored: it is 1 minus the others. Logarithms of probabilities
@@ -393,34 +355,21 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			if set != fmt.Sprint(i) {
 				continue
 			}
-			if name == "labels" {
-				if err := tensors.ConstFlatData(t, func(labels []int32) {
-					for _, label := range labels {
-						s.Labels = append(s.Labels, int(label))
-					}
-				}); err != nil {
-					return nil, err
-				}
-				continue
+			list, known := columns[name]
+			var values []float64
+			if !known {
+				list = &values
 			}
-			values, err := params.ToFloat64(t)
-			if err != nil {
-				return nil, err
+			if err := checkpoint.SetColumn(list, t); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			switch list := columns[name].(type) {
-			case *[]float64:
-				*list = values
-			case *[][]float64:
-				*list = slices.Collect(slices.Chunk(values, t.Shape().Dim(1)))
-			default:
-				if name == logProbabilities {
-					s.Probabilities = exponentials(values, s.Width)
-				} else if extra, is := strings.CutPrefix(name, extraPrefix); is {
-					if s.Extra == nil {
-						s.Extra = map[string][]float64{}
-					}
-					s.Extra[extra] = values
+			if name == logProbabilities {
+				s.Probabilities = exponentials(values, s.Width)
+			} else if extra, is := strings.CutPrefix(name, extraPrefix); is {
+				if s.Extra == nil {
+					s.Extra = map[string][]float64{}
 				}
+				s.Extra[extra] = values
 			}
 		}
 		for l, name := range h.Layers {

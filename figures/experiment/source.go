@@ -27,7 +27,7 @@ func Standardised(set *datasets.Regression, split datasets.Split, heldOut float6
 func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64, standardise bool) (d Data, err error) {
 	trainRows, heldRows := split.Train, []int(nil)
 	if heldOut > 0 {
-		inner := HoldOut(split, heldOut, seed)
+		inner := split.HoldOut(heldOut, seed)
 		trainRows, heldRows = inner.Train, inner.Test
 	}
 	features, target := datasets.FitScaler(set.X, set.D, trainRows), datasets.Scaler{Mean: []float64{0}, Std: []float64{1}}
@@ -48,36 +48,6 @@ func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, s
 		d.HeldOut = rows(heldRows)
 	}
 	return d, err
-}
-
-// MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets.
-func MeanError(set *datasets.Regression, split datasets.Split) float64 {
-	_, train := set.Take(split.Train)
-	_, test := set.Take(split.Test)
-	mean, squares := float64(0), float64(0)
-	for _, y := range train {
-		mean += float64(y) / float64(len(train))
-	}
-	for _, y := range test {
-		squares += (float64(y) - mean) * (float64(y) - mean) / float64(len(test))
-	}
-	return math.Sqrt(squares)
-}
-
-// HoldOut splits the training part of a split again: a part of it, from 0 to 1 and drawn at random with a seed, becomes
-// the test part. The test part of the split is left out.
-func HoldOut(split datasets.Split, part float64, seed uint64) datasets.Split {
-	n := len(split.Train)
-	kept, held := datasets.HoldOut(n, max(1, int(math.Round(part*float64(n)))), seed)
-	rows := func(places []int) []int {
-		numbers := make([]int, len(places))
-		for i, place := range places {
-			numbers[i] = split.Train[place]
-		}
-		slices.Sort(numbers)
-		return numbers
-	}
-	return datasets.Split{Train: rows(kept), Test: rows(held)}
 }
 
 // A Table is a data set of your own, such as datasets.ReadCSV reads, on random splits with a tenth of the examples as
@@ -121,7 +91,7 @@ func (t Table) Check() error {
 		return errors.New("experiment.Table has Classes and RawTargets; labels are never standardised, so leave RawTargets out")
 	}
 	for i, split := range t.Parts {
-		if err := t.checkPart(split); err != nil {
+		if err := split.Check(t.Set.N); err != nil {
 			return fmt.Errorf("experiment.Table: split %d of Parts %w", i, err)
 		}
 	}
@@ -129,21 +99,6 @@ func (t Table) Check() error {
 		if t.Classes > 0 && (y != math.Trunc(y) || y < 0 || y >= float64(t.Classes)) {
 			return fmt.Errorf("experiment.Table: the label of example %d is %g; labels are whole numbers from 0 to %d", i, y, t.Classes-1)
 		}
-	}
-	return nil
-}
-
-// checkPart says what is wrong with a split.
-func (t Table) checkPart(split datasets.Split) error {
-	if len(split.Train) < 2 || len(split.Test) == 0 {
-		return fmt.Errorf("has %d rows to train on and %d to test; at least 2 and 1 are needed", len(split.Train), len(split.Test))
-	}
-	used := make([]bool, t.Set.N)
-	for _, row := range slices.Concat(split.Train, split.Test) {
-		if row < 0 || row >= t.Set.N || used[row] {
-			return fmt.Errorf("has the row %d, which must be from 0 to %d and in one part, once", row, t.Set.N-1)
-		}
-		used[row] = true
 	}
 	return nil
 }
@@ -216,7 +171,7 @@ func (t Table) TestTrain() float64 {
 }
 
 // MeanError implements Scaled.
-func (t Table) MeanError(split int) float64 { return MeanError(t.Set, t.parts(split)) }
+func (t Table) MeanError(split int) float64 { return t.Set.MeanError(t.parts(split)) }
 
 // Arrays are data of your own of any shape, such as sequences [N, positions, features], on a single split. They are used
 // as they are, so standardise them first. Their identity is a digest of the numbers.

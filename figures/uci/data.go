@@ -149,7 +149,7 @@ func (d Data) parts(set *datasets.Regression, count int) (splits []datasets.Spli
 	}
 	if d.Choosing {
 		for i, parts := range splits {
-			splits[i] = experiment.HoldOut(parts, heldOutPart, uint64(i))
+			splits[i] = parts.HoldOut(heldOutPart, uint64(i))
 		}
 	}
 	return splits, nil
@@ -180,7 +180,7 @@ func (d Data) computeMeanErrors() (all []float64) {
 	splits, err := d.parts(set, d.Splits())
 	must(err)
 	for _, parts := range splits {
-		all = append(all, experiment.MeanError(set, parts))
+		all = append(all, set.MeanError(parts))
 	}
 	return all
 }
