@@ -23,7 +23,7 @@ type Request struct {
 // Points asks for the training data of Figure 1, drawn with a seed, or for what a preset makes of them.
 type Points struct {
 	Seed   uint64 `json:"seed"`
-	Preset string `json:"preset,omitempty"` // gap (or nothing), side, thin or outlier
+	Preset string `json:"preset,omitempty"` // gap (or nothing), side, thin, outlier or moons
 }
 
 // data are the points, or an error for a preset that is not there.
@@ -45,16 +45,24 @@ func (p Points) data() (Dataset, error) {
 		}
 	case "outlier":
 		d.X, d.Y = append(d.X, 0), append(d.Y, 60)
+	case "moons":
+		d = Dataset{}
+		var points []float64
+		points, d.Labels = datasets.TwoMoons(moonsExamples, moonsNoise, p.Seed)
+		for i := range d.Labels {
+			d.X, d.Y = append(d.X, points[2*i]), append(d.Y, points[2*i+1])
+		}
 	default:
-		return d, fmt.Errorf("live: there is no preset %q; want gap, side, thin or outlier", p.Preset)
+		return d, fmt.Errorf("live: there is no preset %q; want gap, side, thin, outlier or moons", p.Preset)
 	}
 	return d, nil
 }
 
-// A Dataset is points (X[i], Y[i]).
+// A Dataset is points (X[i], Y[i]), of two moons with their classes.
 type Dataset struct {
-	X []float64 `json:"x"`
-	Y []float64 `json:"y"`
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"`
+	Labels []int     `json:"labels,omitempty"`
 }
 
 // The data of Figure 1. The paper states neither number; these are customary for the cubic.

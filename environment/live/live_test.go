@@ -14,8 +14,12 @@ import (
 	"github.com/gomlx/compute/gobackend"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
+	methodsOfFigures "densityuncertainty/figures/methods"
+	"densityuncertainty/figures/toy"
 )
 
 func TestGaps(t *testing.T) {
@@ -90,7 +94,7 @@ func TestUpdates(t *testing.T) {
 			if first.Phase != begins || first.Step != 1 {
 				t.Errorf("the first update is %+v; want step 1 of %s", first, begins)
 			}
-			if last.Phase != "done" || last.Step != steps || last.Steps != steps || last.Done != 1 {
+			if last.Phase != "done" || last.Step != steps || last.Steps != steps {
 				t.Errorf("the last update is %+v; want all %d steps done", last, steps)
 			}
 			b := last.Band
@@ -133,7 +137,7 @@ func TestExact(t *testing.T) {
 }
 
 func TestPresets(t *testing.T) {
-	for preset, want := range map[string]struct{ points, gaps int }{"": {100, 1}, "gap": {100, 1}, "side": {47, 0}, "thin": {106, 0}, "outlier": {101, 2}} {
+	for preset, want := range map[string]struct{ points, gaps int }{"": {100, 1}, "gap": {100, 1}, "side": {47, 0}, "thin": {106, 0}, "outlier": {101, 2}, "moons": {500, 0}} {
 		d := must.Get(Points{Preset: preset}.data())(t)
 		if found, _ := gaps(d.X); len(d.X) != want.points || len(d.Y) != want.points || len(found) != want.gaps {
 			t.Errorf("%q: %d points with the gaps %v", preset, len(d.X), found)
@@ -154,6 +158,51 @@ func TestGapRatio(t *testing.T) {
 				t.Errorf("%s has the gap ratio %g after %d steps; above 1: want %v", method, last.Band.Ratio, last.Steps, above)
 			}
 		}
+	}
+}
+
+// moons is a training on two moons, with the points and settings of the project's pictures.
+func moons(t *testing.T, method string) Training {
+	data := must.Get(Points{Preset: "moons"}.data())(t)
+	return Training{Method: method, X: data.X, Y: data.Y, Labels: data.Labels, Width: 50, InitStd: 0.01, Steps: 1000, PretrainSteps: 500, Samples: 100}
+}
+
+// Inputs, network and learning rate are those of package toy.
+func TestMoonsAsInThePictures(t *testing.T) {
+	backend := must.Get(gobackend.New("ops_sequential"))(t)
+	defer backend.Finalize()
+	r := must.Get(moons(t, "mfvi").begin(backend))(t)
+	data := must.Get(toy.Moons{Seeds: 1}.Load(t.Context(), 0))(t)
+	shown := r.at[0].(nets.Floats).Values
+	if !reflect.DeepEqual(data.Train.Inputs, r.inputs[0]) || !slices.Equal(data.Train.Labels, r.Labels) || !slices.Equal(shown, data.Sets[0].Inputs.(nets.Floats).Values[:len(shown)]) {
+		t.Error("the inputs are others")
+	}
+	e := must.Get(toy.Paper(toy.Moons{Seeds: 1}, methodsOfFigures.MFVI))(t)
+	if e.Recipe.Epochs != r.Steps || e.Recipe.Schedule != (train.Cosine{Start: r.rate}) || !reflect.DeepEqual(e.Task.Network.(nets.MLP).Widths, []int{50, 50}) {
+		t.Errorf("%d steps by %v of %+v", e.Recipe.Epochs, e.Recipe.Schedule, e.Task.Network)
+	}
+}
+
+// A classifier is certain at the points and uncertain somewhere between the classes, and is shown on the way.
+func TestMoons(t *testing.T) {
+	for method := range methods {
+		if method == "hmc" {
+			continue
+		}
+		t.Run(method, func(t *testing.T) {
+			training := moons(t, method)
+			training.Preview = true
+			updates := trained(t, training)
+			last, shown := updates[len(updates)-1], 0
+			for _, u := range updates {
+				if u.Phase == "training" && u.Map != nil {
+					shown++
+				}
+			}
+			if m := last.Map; last.Phase != "done" || shown < 2 || len(m.Entropy) != mapPoints*mapPoints || m.AtData > 0.3 || m.Far > 0.3 || slices.Max(m.Entropy) < 0.6 || slices.Max(m.Entropy) > math.Ln2+1e-9 {
+				t.Errorf("%s after %d maps: entropy %g at the points, %g far away, at most %g", last.Phase, shown, m.AtData, m.Far, slices.Max(m.Entropy))
+			}
+		})
 	}
 }
 
@@ -184,6 +233,9 @@ func TestRefused(t *testing.T) {
 		"the starting noise is NaN":     func(r *Training) { r.InitStd = math.NaN() },
 		"0 steps after 0":               func(r *Training) { r.Steps = 0 },
 		"1 steps after -1":              func(r *Training) { r.PretrainSteps = -1 },
+		"1 labels of 100 points":        func(r *Training) { r.Labels = []int{0} },
+		"100 labels of 100 points":      func(r *Training) { r.Labels = make([]int, 100); r.Labels[7] = 2 },
+		"none with hmc":                 func(r *Training) { r.Labels, r.Method = make([]int, 100), "hmc" },
 		"70 draws; want a multiple of ": func(r *Training) { r.Samples = 70 },
 	} {
 		r := good
@@ -279,7 +331,7 @@ func TestServe(t *testing.T) {
 		{`{"points": {"seed": 0}}`, ""},
 		{`{"layer": {"x": [1, 0], "y": [0, 1], "gamma": 1, "beta": 0, "side": 2, "extent": 1}}`, ""},
 		{`{"train": {"method": "mfvi", "x": [0, 1], "y": [0, 1], "width": 1, "initStd": 0.1, "steps": 1, "samples": 50}}`, ""},
-		{`{"points": {"preset": "moons"}}`, `no preset "moons"`},
+		{`{"points": {"preset": "ring"}}`, `no preset "ring"`},
 		{`{}`, "asks for 0 things"},
 		{`{"points": {}, "layer": {}}`, "asks for 2 things"},
 		{`{"points": {"sed": 1}}`, `unknown field "sed"`},

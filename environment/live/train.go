@@ -27,21 +27,25 @@ import (
 
 // A Training is one method on the reader's points, with the protocol of Figure 1: a network with one hidden layer, inputs
 // and targets standardised, full-batch Adam whose learning rate falls from 1e-3 along one half cosine. Figure 1 itself has
-// width 50, starting noise 0.01, 4000 steps after 2000 of pretraining, and 1000 draws.
+// width 50, starting noise 0.01, 4000 steps after 2000 of pretraining, and 1000 draws. With Labels it is the protocol of the
+// project's two moons: a classifier with two hidden layers, and a learning rate from 1e-2. These have width 50, starting
+// noise 0.01, 1000 steps after 500 of pretraining, and 100 draws.
 type Training struct {
 	Method string    `json:"method"` // density, mfvi, rank1, mcdropout, ensemble or hmc
 	X      []float64 `json:"x"`
 	Y      []float64 `json:"y"`
-	Seed   uint64    `json:"seed"`  // of initial values and noise
-	Width  int       `json:"width"` // units of the hidden layer, 1 to 200
+	// Labels are the classes, 0 or 1, of the points (X[i], Y[i]). Without Labels Y are real targets of the inputs X.
+	Labels []int  `json:"labels,omitempty"`
+	Seed   uint64 `json:"seed"`  // of initial values and noise
+	Width  int    `json:"width"` // units of a hidden layer, 1 to 200
 	// InitStd is the posterior standard deviation at the start of density, MFVI and Rank-1; the others have none.
 	InitStd float64 `json:"initStd"`
 	Steps   int     `json:"steps"`
 	// PretrainSteps fit the energy models of density before Steps; the other methods have none and skip them.
 	PretrainSteps int `json:"pretrainSteps"`
-	// Samples is the number of draws of the band, a multiple of 50.
+	// Samples is the number of draws of the band or map, a multiple of 50.
 	Samples int `json:"samples"`
-	// Preview asks for a band of 50 draws soon: after at most 240 steps and 60 of pretraining, with a learning rate that is
+	// Preview asks for 50 draws soon: after at most 240 steps and 60 of pretraining, with a learning rate that is
 	// higher in proportion to the steps left out.
 	Preview bool `json:"preview,omitempty"`
 }
@@ -51,9 +55,9 @@ type Update struct {
 	Phase   string  `json:"phase"` // pretraining, training, drawing or done
 	Step    int     `json:"step"`
 	Steps   int     `json:"steps"` // pretraining included
-	Done    float64 `json:"done"`  // the part of the steps that is done, from 0 to 1
 	Seconds float64 `json:"seconds"`
 	Band    *Band   `json:"band,omitempty"` // nil when it has not changed
+	Map     *Map    `json:"map,omitempty"`  // the same of a classifier
 }
 
 // A Band is the distribution of the function at the inputs X, in the units of the data: the mean, the standard deviation
@@ -77,6 +81,10 @@ type Band struct {
 
 const (
 	learningRate    = 1e-3
+	classifierRate  = 1e-2
+	classes         = 2
+	mapEvery        = 100 // steps of a classifier's training
+	drawnOnTheWay   = 10  // for such a map
 	ensembleMembers = 5
 	gridEnd         = 6.0
 	gridStep        = 0.05
@@ -113,6 +121,9 @@ func (t Training) check() error {
 	if slices.Min(t.X) == slices.Max(t.X) {
 		return fail("all points have the input %g; move one to the side", t.X[0])
 	}
+	if t.Labels != nil && (t.Method == "hmc" || len(t.Labels) != len(t.X) || slices.Min(t.Labels) < 0 || slices.Max(t.Labels) >= classes) {
+		return fail("%d labels of %d points; want 0 or 1 for each point, and none with hmc", len(t.Labels), len(t.X))
+	}
 	if t.Width < 1 || t.Width > 200 {
 		return fail("the width is %d; want 1 to 200", t.Width)
 	}
@@ -143,8 +154,8 @@ func (t Training) seeds() []uint64 {
 	return all
 }
 
-// Run trains the method and tells observe how it goes: now and then in words, more seldom with a band, and in the end
-// with the last band. The times of updates change no result. A request that cannot be carried out is an error before
+// Run trains the method and tells observe how it goes: now and then in words, more seldom with a band or map, and in the end
+// with the last one. The times of updates change no result. A request that cannot be carried out is an error before
 // anything is trained; so is, on the way, a training that diverges. When ctx is cancelled, Run returns its error.
 func (t Training) Run(ctx context.Context, observe func(Update)) (err error) {
 	if err := t.check(); err != nil {
@@ -184,21 +195,21 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
 	}
-	x, draws := grid(), len(found.Draws[0])
+	draws := len(found.Draws[0])
 	var all predict.Mixture
 	for draw := 0; draw < draws; draw += max(1, draws*chains/r.Samples) {
 		at := make([][]float64, chains)
 		for chain := range at {
 			at[chain] = found.Draws[chain][draw]
 		}
-		some, err := p.Predict(at, r.standardised(x)[0].(nets.Floats))
+		some, err := p.Predict(at, r.at[0].(nets.Floats))
 		if err != nil {
 			return fmt.Errorf("live: %w", err)
 		}
 		all.Mean = append(all.Mean, some.Mean...)
 	}
-	r.update = Update{Phase: "done", Step: r.Steps, Steps: r.Steps, Done: 1, Seconds: time.Since(r.began).Seconds()}
-	if r.update.Band, err = r.band(x, all, all.Mean[:shownFunctions]); err != nil {
+	r.update = Update{Phase: "done", Step: r.Steps, Steps: r.Steps, Seconds: time.Since(r.began).Seconds()}
+	if r.update.Band, err = r.band(all, all.Mean[:shownFunctions]); err != nil {
 		return err
 	}
 	observe(r.update)
@@ -209,31 +220,41 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 type run struct {
 	Training
 	model         *nets.Model
-	inputs        []nets.Inputs // the training inputs, standardised, for each network
+	inputs, at    []nets.Inputs // the training inputs and those of the band or map, standardised, for each network
 	targets       []float64
 	input, target datasets.Scaler
 	began         time.Time
 	update        Update // the last one
 	rate          float64
 
-	functions, some *predict.Predictor // of the functions shown, and of some draws of the band
+	functions, some *predict.Predictor // of the functions shown or of a map on the way, and of some draws of the band or map
 }
 
 func (t Training) begin(backend compute.Backend) (*run, error) {
 	network := nets.MLP{Layers: methods[t.Method](t.InitStd), Widths: []int{t.Width}}
-	m, err := nets.NewReplicas(backend, network, likelihood.Gaussian{}, t.seeds()...)
+	var target likelihood.Likelihood = likelihood.Gaussian{}
+	inputs, features, shown, rate, few := t.X, 1, grid(), learningRate, shownFunctions
+	if t.Labels != nil {
+		network.Widths, target = []int{t.Width, t.Width}, likelihood.Categorical{Classes: classes}
+		inputs, features, rate, few = pairs(t.X, t.Y).Values, 2, classifierRate, drawnOnTheWay
+		shown = slices.Concat(mapGrid(), inputs)
+	}
+	m, err := nets.NewReplicas(backend, network, target, t.seeds()...)
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
 	rows := datasets.Order(0, 0, len(t.X))
-	r := &run{Training: t, model: m, input: datasets.FitScaler(t.X, 1, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now(), rate: learningRate}
+	r := &run{Training: t, model: m, input: datasets.FitScaler(inputs, features, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now(), rate: rate}
 	if t.Preview {
 		r.Steps, r.PretrainSteps, r.Samples = min(t.Steps, previewSteps), min(t.PretrainSteps, previewPretrain), drawnAtOnce
 		r.rate *= float64(t.Steps) / float64(r.Steps)
 	}
-	r.inputs, r.targets = r.standardised(t.X), r.target.Transform(t.Y)
+	standardised := func(x []float64) []nets.Inputs {
+		return slices.Repeat([]nets.Inputs{nets.Rows(r.input.Transform(x), features)}, m.Count())
+	}
+	r.inputs, r.at, r.targets = standardised(inputs), standardised(shown), r.target.Transform(t.Y)
 	for p, o := range map[**predict.Predictor]predict.Options{
-		&r.functions: {Samples: r.samples(shownFunctions), Seed: new(uint64(1)), Coherent: true}, &r.some: {Samples: r.samples(drawnAtOnce)},
+		&r.functions: {Samples: r.samples(few), Seed: new(uint64(1)), Coherent: true}, &r.some: {Samples: r.samples(drawnAtOnce)},
 	} {
 		if *p, err = predict.NewPredictor(m, o); err != nil {
 			return nil, fmt.Errorf("live: %w", err)
@@ -242,15 +263,10 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 	return r, nil
 }
 
-// standardised are inputs as each network takes them.
-func (r *run) standardised(x []float64) []nets.Inputs {
-	return slices.Repeat([]nets.Inputs{nets.Rows(r.input.Transform(x), 1)}, r.model.Count())
-}
-
 // How often a training tells how far it is.
 const tellEvery = 50 * time.Millisecond
 
-// fit trains the networks.
+// fit trains the networks. A classifier is shown on the way, by draws that leave the noise of its training as it is.
 func (r *run) fit(ctx context.Context, observe func(Update)) error {
 	trainer := train.Trainer{Settings: train.Settings{
 		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine{Start: r.rate}, LogLikelihoodScale: 1,
@@ -261,12 +277,18 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 	}
 	var told time.Time
 	trainer.Progress = func(at train.Progress) {
-		if time.Since(told) < tellEvery {
+		shows := r.Labels != nil && !at.Pretraining && at.Step%mapEvery == 0
+		if !shows && time.Since(told) < tellEvery {
 			return
 		}
-		r.update = Update{Phase: "training", Step: at.Step, Steps: at.Steps, Done: float64(at.Step) / float64(at.Steps), Seconds: time.Since(r.began).Seconds()}
+		r.update = Update{Phase: "training", Step: at.Step, Steps: at.Steps, Seconds: time.Since(r.began).Seconds()}
 		if at.Pretraining {
 			r.update.Phase = "pretraining"
+		}
+		if shows {
+			if found, err := r.sample(ctx, r.functions); err == nil { // else draw will say why
+				r.update.Map, _ = r.mapOf(found)
+			}
 		}
 		observe(r.update)
 		told = time.Now()
@@ -274,6 +296,9 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 	sets := make([]train.Dataset, r.model.Count())
 	for i, inputs := range r.inputs {
 		sets[i] = train.Dataset{Inputs: inputs, Targets: r.targets}
+		if r.Labels != nil {
+			sets[i] = train.Dataset{Inputs: inputs, Labels: r.Labels}
+		}
 	}
 	err := trainer.Fit(ctx, r.model, sets...)
 	if errors.Is(err, train.ErrDiverged) {
@@ -301,38 +326,42 @@ func (r *run) samples(wanted int) int {
 	return wanted
 }
 
-// sample draws functions of all networks at the inputs x.
-func (r *run) sample(ctx context.Context, x []float64, p *predict.Predictor) (predict.Mixture, error) {
-	found, err := p.PredictReplicas(ctx, r.standardised(x)...)
+// sample draws functions of all networks at the inputs of the band or map.
+func (r *run) sample(ctx context.Context, p *predict.Predictor) (*predict.Prediction, error) {
+	found, err := p.PredictReplicas(ctx, r.at...)
 	if err != nil {
-		return predict.Mixture{}, fmt.Errorf("live: drawing functions: %w", err)
+		return nil, fmt.Errorf("live: drawing functions: %w", err)
 	}
-	members := make([]predict.Mixture, len(found))
-	for i, p := range found {
-		members[i] = p.Mixture
-	}
-	return predict.Mix(members...)
+	return predict.Ensemble(found...)
 }
 
-// draw makes the band from Samples draws, a few at a time, so that one can see it and stop it.
+// draw makes the band or map from Samples draws, a few at a time, so that one can see it and stop it.
 func (r *run) draw(ctx context.Context, observe func(Update)) error {
-	x, wanted := grid(), r.samples(r.Samples)
-	r.update.Phase, r.update.Step, r.update.Done = "drawing", r.update.Steps, 1
-	functions, err := r.sample(ctx, x, r.functions)
+	r.update.Phase, r.update.Step = "drawing", r.update.Steps
+	functions, err := r.sample(ctx, r.functions)
 	if err != nil {
 		return err
 	}
-	var all predict.Mixture
-	for len(all.Mean) < wanted*r.model.Count() {
-		some, err := r.sample(ctx, x, r.some)
+	var all []*predict.Prediction
+	for wanted := r.samples(r.Samples) / r.samples(drawnAtOnce); len(all) < wanted; {
+		some, err := r.sample(ctx, r.some)
 		if err != nil {
 			return err
 		}
-		all.Mean = append(all.Mean, some.Mean...)
-		if r.update.Band, err = r.band(x, all, functions.Mean); err != nil {
+		all = append(all, some)
+		mixed, err := predict.Ensemble(all...)
+		if err != nil {
+			return fmt.Errorf("live: %w", err)
+		}
+		if r.Labels != nil {
+			r.update.Map, err = r.mapOf(mixed)
+		} else {
+			r.update.Band, err = r.band(mixed.Mixture, functions.Mean)
+		}
+		if err != nil {
 			return err
 		}
-		if len(all.Mean) == wanted*r.model.Count() {
+		if len(all) == wanted {
 			r.update.Phase = "done"
 		}
 		r.update.Seconds = time.Since(r.began).Seconds()
@@ -341,8 +370,9 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 	return nil
 }
 
-// band summarizes draws at the inputs x, and shows functions.
-func (r *run) band(x []float64, drawn predict.Mixture, functions [][]float64) (*Band, error) {
+// band summarizes draws at the inputs of the grid, and shows functions.
+func (r *run) band(drawn predict.Mixture, functions [][]float64) (*Band, error) {
+	x := grid()
 	for _, function := range slices.Concat(drawn.Mean, functions) {
 		if params.NotFinite(function) >= 0 {
 			return nil, errors.New("live: the training diverged: the functions are not finite; less starting noise or a smaller width may help")

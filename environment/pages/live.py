@@ -30,7 +30,7 @@ def write(program, target):
 
 
 def store(program):
-    """Writes what the page shows before anything is trained: bands of each preset, and HMC's. program is environment/cmd/live, compiled for this machine."""
+    """Writes what the page shows before anything is trained: bands of each preset, and HMC's, and maps of two moons. program is environment/cmd/live, compiled for this machine."""
 
     def ask(request):
         done = subprocess.run([program], input=json.dumps(request), capture_output=True, text=True, check=True)
@@ -51,6 +51,11 @@ def store(program):
             band["functions"] = [few(function) for function in band["functions"]]
             presets[preset][method] = band
             print(preset, method, band["ratio"], flush=True)
+    points = ask({"points": {"seed": 0, "preset": "moons"}})
+    presets["moons"] = {"points": points}
+    for method in ("density", "mfvi", "rank1", "mcdropout", "ensemble"):
+        shown = ask({"train": {"method": method, **points, "width": 50, "initStd": 0.01, "steps": 1000, "pretrainSteps": 500, "samples": 100}})["map"]
+        presets["moons"][method] = {**shown, "entropy": [round(v, 2) for v in shown["entropy"]]}
     (HERE / "stored.js").write_text(f"// Made by environment/pages/live.py.\nconst STORED = {json.dumps(presets, separators=(',', ':'))};\n", encoding="utf-8")
 
 

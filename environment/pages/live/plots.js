@@ -101,14 +101,16 @@ function frame(c, axes, colour, xTicks, yTicks, yText = String) {
   for (const y of yTicks) c.fillText(yText(y).replace("-", "−"), left - 6, axes.toPixels({ x: 0, y })[1]);
 }
 
+// Points, hollow in class 1.
 function dots(c, axes, points, colour) {
+  const radius = points.list.length > 200 ? 2 : 3;
   points.list.forEach((point, i) => {
     const at = axes.toPixels(point);
-    c.fillStyle = colour.ink;
+    c.fillStyle = point.label ? colour.paper : colour.ink;
     c.beginPath();
-    c.arc(...at, 3, 0, 2 * Math.PI);
+    c.arc(...at, radius, 0, 2 * Math.PI);
     c.fill();
-    stroke(c, colour.paper, 1, () => c.arc(...at, 3.5, 0, 2 * Math.PI));
+    stroke(c, point.label ? colour.ink : colour.paper, 1, () => c.arc(...at, radius + 0.5, 0, 2 * Math.PI));
     if (i === points.selected) stroke(c, colour.ink, 2, () => c.arc(...at, 7, 0, 2 * Math.PI));
   });
 }

@@ -27,10 +27,12 @@ class Points extends EventTarget {
     if (this.past.length > 0) this.show(this.past.pop(), -1);
   }
 
-  // Adds a point, a little to the right where there is one already.
+  // Adds a point of the nearest one's class, a little to the right where there is one already.
   add({ x, y }) {
     while (this.list.some((point) => Math.hypot(point.x - x, point.y - y) < 0.05)) x += 0.2;
-    this.set([...this.list, { x, y }], this.list.length);
+    const distance = (point) => Math.hypot(point.x - x, point.y - y);
+    const [nearest] = this.list.toSorted((a, b) => distance(a) - distance(b));
+    this.set([...this.list, { ...nearest, x, y }], this.list.length);
   }
 
   remove(index = this.selected) {
@@ -47,7 +49,7 @@ class Points extends EventTarget {
 
   // Moves a point. The moves of one drag are undone together: only the first of them begins.
   move(index, point, begins = true) {
-    const list = this.list.with(index, point);
+    const list = this.list.with(index, { ...this.list[index], ...point });
     if (begins) this.set(list, index);
     else this.show(list, index);
   }
