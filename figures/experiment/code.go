@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -133,3 +134,6 @@ func write(w io.Writer, g *graph.Graph) {
 func variables(store *model.Store) []*model.Variable {
 	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }
+
+// Graphs keep the values of all their constants, so that codeOf sees them.
+func init() { graph.MinConstValueSizeToKeep = math.MaxInt }

@@ -31,25 +31,6 @@ const (
 
 func curveFile(folder, id string) string { return filepath.Join(folder, id+".csv") }
 
-// keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
-func (f *fit) keepEpoch(model int, at train.Progress) error {
-	if f.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
-		return nil
-	}
-	l := at.Losses
-	line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy)
-	for _, e := range f.list {
-		file, whole := curveFile(f.Curves, e.id), line
-		if _, missing := os.Stat(file); missing != nil {
-			whole = curveHead + line
-		}
-		if err := appendTo(file, []byte(whole)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. A training that was killed
 // and resumed has written some epochs twice; the last counts. An experiment that was not trained has no epochs.
 func Curve(folder string, e Experiment) ([]Epoch, error) {

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -221,6 +222,20 @@ type Prediction struct {
 	Extra map[string][]float64
 
 	likelihood likelihood.Likelihood // nil where the experiment is not known
+}
+
+// ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
+var ErrNotFinite = errors.New("the metric is not finite")
+
+// notFinite are the metrics that are infinite or NaN.
+func notFinite(metrics map[string]float64) map[string]float64 {
+	all := map[string]float64{}
+	for name, v := range metrics {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			all[name] = v
+		}
+	}
+	return all
 }
 
 // of tells the predictions which experiment made them, and with it their likelihood and data.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 
 	"github.com/gomlx/compute"
@@ -184,6 +185,25 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 		t.EarlyStopping = f.earlyStopping()
 	}
 	return t, nil
+}
+
+// keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
+func (f *fit) keepEpoch(model int, at train.Progress) error {
+	if f.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
+		return nil
+	}
+	l := at.Losses
+	line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy)
+	for _, e := range f.list {
+		file, whole := curveFile(f.Curves, e.id), line
+		if _, missing := os.Stat(file); missing != nil {
+			whole = curveHead + line
+		}
+		if err := appendTo(file, []byte(whole)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // largeNetwork is the number of parameters from which on an accelerator is busy with a single step.

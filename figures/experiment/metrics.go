@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,9 +12,6 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/results"
 )
-
-// ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
-var ErrNotFinite = errors.New("the metric is not finite")
 
 // attempt turns what a metric panics with into an error.
 func attempt(metric Metric, p *Predictions) (found map[string]float64, err error) {
@@ -30,7 +26,7 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 		list = e.Task.Metrics
 	}
 	all, err := measure(e, p, list)
-	if bad := (Result{Metrics: all}).NotFinite(); err == nil && len(bad) > 0 {
+	if bad := notFinite(all); err == nil && len(bad) > 0 {
 		err = e.problem(fmt.Errorf("metrics %v: %w", bad, ErrNotFinite))
 	}
 	if err != nil {

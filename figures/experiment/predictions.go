@@ -275,7 +275,7 @@ func (p *Predictions) encode() ([]byte, error) {
 			}
 		}
 	}
-	bad := Result{Metrics: p.Inspected}.NotFinite() // which JSON does not have; the result does
+	bad := notFinite(p.Inspected) // which JSON does not have; the result does
 	head.Inspected = maps.Clone(p.Inspected)
 	maps.DeleteFunc(head.Inspected, func(name string, _ float64) bool { _, is := bad[name]; return is })
 	text, err := json.Marshal(head)

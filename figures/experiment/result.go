@@ -61,15 +61,7 @@ func (r Result) Of(e Experiment) Result {
 }
 
 // NotFinite are the metrics that are infinite or NaN.
-func (r Result) NotFinite() map[string]float64 {
-	all := map[string]float64{}
-	for name, v := range r.Metrics {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			all[name] = v
-		}
-	}
-	return all
-}
+func (r Result) NotFinite() map[string]float64 { return notFinite(r.Metrics) }
 
 // Metric is a number of Metrics. If there is none, it is NaN, and the error says why: it wraps train.ErrDiverged if the run
 // diverged, and ErrNotFinite if the metric is not finite.
