@@ -19,6 +19,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -85,7 +86,12 @@ func transformer(t *testing.T, layers nets.Layers) experiment.Experiment {
 // Results do not depend on which other experiments are carried out with them: a network alone is that of a batch.
 func TestAloneAndTogether(t *testing.T) {
 	ctx := context.Background()
-	for name, e := range map[string]experiment.Experiment{"density": adapted(t, dul.Density{}), "mfvi": adapted(t, baselines.MFVI{})} {
+	own := adapted(t, baselines.MFVI{})
+	own.Task.Likelihood, own.Task.Metrics, own.Recipe.EarlyStopping = fitted{}, []experiment.Metric{experiment.NLL}, true
+	table := own.Task.Data.(experiment.Table)
+	table.HeldOut = 0.2
+	own.Task.Data = table
+	for name, e := range map[string]experiment.Experiment{"density": adapted(t, dul.Density{}), "mfvi": adapted(t, baselines.MFVI{}), "own likelihood": own} {
 		t.Run(name, func(t *testing.T) {
 			list := allSplits(e)
 			together := must.Get(experiment.Run(ctx, append(slices.Clone(list), list[0])...))(t)
@@ -232,6 +238,14 @@ func (laplace) Outputs() int { return 1 }
 
 func (l laplace) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	return graph.AddScalar(graph.MulScalar(graph.Abs(graph.Sub(targets, outputs)), 1/l.Scale), math.Log(2*l.Scale))
+}
+
+// fitted is laplace with a scale that is trained.
+type fitted struct{ laplace }
+
+func (fitted) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	logScale := params.New(s, outputs, "log_scale", params.Likelihood, params.Constant(0), 1, 1)
+	return graph.Add(graph.Mul(graph.Abs(graph.Sub(targets, outputs)), graph.Exp(graph.Neg(logScale))), graph.AddScalar(logScale, math.Ln2))
 }
 
 func TestOwnLikelihood(t *testing.T) {
