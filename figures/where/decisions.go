@@ -413,22 +413,11 @@ func (p decisionProblem) allSeeds(a agent) experiment.Experiments {
 
 // DecisionSets are the experiments of questions 4 and 6.
 func DecisionSets() []tables.Set {
-	of := func(problems ...decisionProblem) (list experiment.Experiments) {
-		for _, p := range problems {
-			for _, a := range agents() {
-				list = append(list, p.experiments(a)...)
-			}
-		}
-		return list
-	}
-	var controls experiment.Experiments
-	for _, a := range banditAgents() {
-		controls = append(controls, bandit().allSeeds(a)...)
-	}
+	bandits := []decisionProblem{bandit()}
 	return []tables.Set{
-		{Name: "where-learning", Doc: "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", Experiments: of(acquisitions()...)},
-		{Name: "where-bandit", Doc: "question 4: Thompson sampling on a bandit (figures/questions.md)", Experiments: of(bandit())},
-		{Name: "where-bandit-controls", Doc: "question 6: the bandit with controls of as much noise, and 100 further seeds (figures/questions.md)", Experiments: controls},
+		{Name: "where-learning", Doc: "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", Experiments: each(acquisitions(), agents(), decisionProblem.experiments)},
+		{Name: "where-bandit", Doc: "question 4: Thompson sampling on a bandit (figures/questions.md)", Experiments: each(bandits, agents(), decisionProblem.experiments)},
+		{Name: "where-bandit-controls", Doc: "question 6: the bandit with controls of as much noise, and 100 further seeds (figures/questions.md)", Experiments: each(bandits, banditAgents(), decisionProblem.allSeeds)},
 	}
 }
 

@@ -31,15 +31,7 @@ const cubicSeeds = 20
 
 // FunctionSet is the experiments of question 3.
 func FunctionSet() tables.Set {
-	var all experiment.Experiments
-	for _, p := range jointProblems() {
-		for _, m := range compared() {
-			if p.prefix == "" {
-				all = append(all, p.experiments(m)...)
-			}
-		}
-	}
-	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: all}
+	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: tables.Union(each(jointProblems(), compared(), jointProblem.experiments))}
 }
 
 // A jointProblem is a row of FunctionTable.

@@ -98,15 +98,10 @@ const otherSeeds, manyDraws, manySeeds = 3, 1000, 5
 // GapSets are the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds;
 // and those of questions 8 and 9.
 func GapSets() []tables.Set {
-	of := func(settings []gapSetting, datasets []string, methods []experiment.Method) (all experiment.Experiments) {
-		for _, s := range settings {
-			for _, m := range methods {
-				for _, dataset := range datasets {
-					all = append(all, s.gaps(dataset, m)...)
-				}
-			}
-		}
-		return all
+	of := func(settings []gapSetting, datasets []string, methods []experiment.Method) experiment.Experiments {
+		return each(settings, methods, func(s gapSetting, m experiment.Method) experiment.Experiments {
+			return each(datasets, []experiment.Method{m}, s.gaps)
+		})
 	}
 	return []tables.Set{
 		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings(), uci.SmallDatasets(), compared())},
@@ -123,6 +118,16 @@ func experiments(preset experiment.Preset, data experiment.Source, m experiment.
 		panic(err)
 	}
 	return list
+}
+
+// each are the experiments of all methods on all problems.
+func each[P, M any](problems []P, methods []M, of func(P, M) experiment.Experiments) (all experiment.Experiments) {
+	for _, p := range problems {
+		for _, m := range methods {
+			all = append(all, of(p, m)...)
+		}
+	}
+	return all
 }
 
 // crossed are an experiment on each of so many splits, with each of so many seeds.
