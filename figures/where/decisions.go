@@ -222,24 +222,24 @@ func (t Thompson) Run(ctx context.Context, list experiment.Experiments, data []e
 
 // begin is the begin of decide.
 func (t Thompson) begin(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error) {
-	actions, regret := d.Sets[0].Dataset, 0.0
+	actions, regret, explore := d.Sets[0].Dataset, 0.0, t.Explore
+	if t.Random {
+		explore = 1
+	}
 	best := slices.Max(actions.Targets)
 	return func(round int, sets []experiment.Prediction) error {
-		var functions [][]float64
-		if !t.Random {
-			if functions = sets[0].Mean; sets[0].Std != nil {
-				return errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
-			}
+		if !t.Random && sets[0].Std != nil {
+			return errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
 		}
 		for range t.Batch {
 			// Both numbers are drawn by all methods, so that they have the same noise.
 			choice, noise := random.Float64(), t.Noise*random.NormFloat64()
-			action := int(choice * float64(actions.Len()))
-			switch {
-			case choice < t.Explore:
-				action = int(choice / t.Explore * float64(actions.Len()))
-			case !t.Random:
-				action = floats.MaxIdx(functions[int((choice-t.Explore)/(1-t.Explore)*float64(len(functions)))])
+			var action int
+			if choice < explore {
+				action = int(choice / explore * float64(actions.Len()))
+			} else {
+				functions := sets[0].Mean
+				action = floats.MaxIdx(functions[int((choice-explore)/(1-explore)*float64(len(functions)))])
 			}
 			regret += best - actions.Targets[action]
 			d.Train = observed(d.Train, actions, action, actions.Targets[action]+noise)
@@ -299,11 +299,13 @@ func learn(ctx context.Context, round int, list experiment.Experiments, of soFar
 	}
 	found, err := experiment.Run(ctx, left...)
 	for k, i := range at {
+		var p *experiment.Predictions
 		if failed[i] = err; err == nil {
-			var p *experiment.Predictions
-			if p, failed[i] = found[k].Predictions(); found[k].Diverged {
-				failed[i] = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[k].Reason)
-			}
+			p, failed[i] = found[k].Predictions()
+		}
+		if failed[i] == nil && found[k].Diverged {
+			failed[i] = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[k].Reason)
+		} else if failed[i] == nil {
 			sets[i] = p.Sets
 		}
 	}

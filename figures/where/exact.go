@@ -210,7 +210,7 @@ func byRegion(p *experiment.Predictions) map[string][][]float64 {
 // distributions ("tv"), and the mean standard deviation over the others' ("std_ratio").
 func apart(p, others *experiment.Predictions) (map[string]float64, error) {
 	found, ours, theirs, noise := map[string]float64{}, byRegion(p), byRegion(others), p.Sets[0].NoiseDeviation()
-	for _, r := range exactRegions() {
+	for _, r := range exactRegions {
 		n := float64(len(ours[r.name]))
 		w1, tv, std, otherStd := 0.0, 0.0, 0.0, 0.0
 		for i, a := range ours[r.name] {
@@ -285,9 +285,7 @@ func (p exactProblem) diagnostics(x *tables.Index) []string {
 }
 
 // exactRegions are the regions in the words of the table.
-func exactRegions() []struct{ name, title string } {
-	return []struct{ name, title string }{{dataRegion, "at the data"}, {gapRegion, "in the gap"}}
-}
+var exactRegions = []struct{ name, title string }{{dataRegion, "at the data"}, {gapRegion, "in the gap"}}
 
 // ExactTable answers question 2: for each problem and region, and each method, how far its predictions are from the
 // posterior's: the Wasserstein distance of the function, the total variation of the target's distributions, and how wide
@@ -300,7 +298,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 	for _, p := range exactProblems() {
 		s.Measured = append(s.Measured, p.diagnostics(x)...)
 		density := p.runs(exactMethods()[0])
-		for _, r := range exactRegions() {
+		for _, r := range exactRegions {
 			add := func(name string, runs, against experiment.Experiments) {
 				var cells []tables.Mean
 				for _, metric := range exactMetrics {
@@ -395,7 +393,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 			tick.Label = m.Name
 		}
 		ticks = append(ticks, tick)
-		for k, r := range exactRegions() {
+		for k, r := range exactRegions {
 			var at, rows []float64
 			values := x.Units(bySeed(r.name+"_w1", p.runs(m)))
 			for _, seed := range slices.Sorted(maps.Keys(values)) {
@@ -414,7 +412,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 			all = append(all, at...)
 		}
 	}
-	for k, r := range exactRegions() {
+	for k, r := range exactRegions {
 		for _, own := range x.Units(bySeed(r.name+"_w1", p.posterior())) {
 			if err := report.Dashes(panel, "", []float64{own, own}, []float64{-0.5, float64(len(list)) - 0.5}, report.Palette()[k]); err != nil {
 				return nil, err

@@ -90,7 +90,7 @@ func madeExact(control experiment.Method) *tables.Index {
 	p := exactProblems()[1]
 	keep := func(e experiment.Experiment, distance float64) {
 		metrics := map[string]float64{"rhat": 1.01, "effective_size": 500, "divergences": 1}
-		for _, r := range exactRegions() {
+		for _, r := range exactRegions {
 			metrics[r.name+"_w1"], metrics[r.name+"_tv"], metrics[r.name+"_std_ratio"] = distance, distance/4, 1
 		}
 		all[e.ID()] = experiment.Result{ID: e.ID(), Metrics: metrics}
