@@ -10,9 +10,9 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// sheet is a table with a column for each method, and with lines of settings.
+// sheet is a table with a column for each method, density uncertainty first, and with lines of settings.
 func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line) tables.Sheet {
-	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(lines...)}
+	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(lines...), First: methods.Density.Name}
 	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}
