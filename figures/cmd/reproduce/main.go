@@ -132,6 +132,13 @@ func (c command) parse(ctx context.Context, args []string) error {
 	case err != nil:
 		return usageError{err}
 	}
+	given := map[*kong.Flag]bool{}
+	for _, part := range line.Path {
+		if part.Flag != nil && given[part.Flag] && !part.Flag.IsCumulative() {
+			return usagef("--%s is given twice", part.Flag.Name)
+		}
+		given[part.Flag] = true
+	}
 	return line.Run()
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,8 +56,16 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 	if err != nil {
 		return err
 	}
-	if n := len(slices.DeleteFunc(found, func(r experiment.Result) bool { return !r.Diverged })); n > 0 {
-		return fmt.Errorf("%w: %d of %s", train.ErrDiverged, n, results.Counted(len(missing), "experiment", "experiments"))
+	if bad := slices.DeleteFunc(found, func(r experiment.Result) bool { return !r.Diverged }); len(bad) > 0 {
+		reasons := map[string]int{}
+		for _, r := range bad {
+			reasons[r.Reason]++
+		}
+		text := fmt.Sprintf("%d of %s", len(bad), results.Counted(len(missing), "experiment", "experiments"))
+		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+			text += fmt.Sprintf("\n  %d: %s", reasons[reason], reason)
+		}
+		return fmt.Errorf("%w: %s", train.ErrDiverged, text)
 	}
 	return nil
 }

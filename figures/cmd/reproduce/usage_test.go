@@ -29,6 +29,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run fwe", `unknown set "fwe", want few, slow or all`},
 		{"run few slow", "unexpected argument slow"},
 		{"run few --sotre a", "unknown flag --sotre, did you mean"},
+		{"run few --store a --store b", "--store is given twice"},
 		{"run few --store=", "--store: the name is empty"},
 		{"list --store=", "--store: the name is empty"},
 		{"run few --methods denisty", `--methods: few has no experiments of "denisty"; with the other flags there are density, mcdropout`},
