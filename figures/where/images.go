@@ -35,16 +35,13 @@ const fewShown = 1000
 // strengths are those of corruptions.
 var strengths = []int{1, 3, 5}
 
-// fewIdentity is what decides the numbers of FewImages, in the form that stored results have.
-type fewIdentity struct {
-	Images                any
-	TrainShown, Corrupted int
-	Strengths             []int
-}
-
-// Identity implements spec.Identifier.
+// Identity implements spec.Identifier, in the form that stored results have.
 func (d FewImages) Identity() spec.Identity {
-	return spec.Identity{Type: "where.FewImages", Value: fewIdentity{d.Images.Identity().Value, fewShown, fewShown, strengths}}
+	return spec.Identity{Type: "where.FewImages", Value: struct {
+		Images                any
+		TrainShown, Corrupted int
+		Strengths             []int
+	}{d.Images.Identity().Value, fewShown, fewShown, strengths}}
 }
 
 // trainSet is the name of the set of training images.
@@ -59,12 +56,11 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 	if err != nil {
 		return out, err
 	}
-	out.Train, out.HeldOut = halved(out.Train), halved(out.HeldOut)
-	stats := datasets.FitChannelStats(&datasets.Images{N: out.Train.Len(), Side: side, Pixels: out.Train.Inputs.(nets.Pixels).Bytes}, nil)
+	stats := datasets.FitChannelStats(&datasets.Images{N: out.Train.Len(), Side: side, Pixels: halved(out.Train, datasets.ChannelStats{}).Inputs.(nets.Pixels).Bytes}, nil)
+	out.Train, out.HeldOut = halved(out.Train, stats), halved(out.HeldOut, stats)
 	for i, s := range out.Sets {
-		out.Sets[i].Dataset = standardised(halved(s.Dataset), stats)
+		out.Sets[i].Dataset = halved(s.Dataset, stats)
 	}
-	out.Train, out.HeldOut = standardised(out.Train, stats), standardised(out.HeldOut, stats)
 	at := slices.IndexFunc(out.Sets, func(s experiment.Set) bool { return s.Name == cifar.TestSet })
 	if at < 0 {
 		return out, fmt.Errorf("where.FewImages corrupts the set %q, and the sets are %v", cifar.TestSet, d.Sets)
@@ -89,12 +85,12 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 // side is the height and width of FewImages.
 const side = datasets.ImageSide / 2
 
-// halved are images of half the height and width.
-func halved(d train.Dataset) train.Dataset {
-	if d.Inputs == nil { // no images are held out
+// halved are images of half the height and width, with the means and deviations of stats.
+func halved(d train.Dataset, stats datasets.ChannelStats) train.Dataset {
+	images, are := d.Inputs.(nets.Pixels)
+	if !are { // no images are held out
 		return d
 	}
-	images := d.Inputs.(nets.Pixels)
 	small := make([]byte, len(images.Bytes)/4)
 	for i := range small {
 		at := i/side*4*side + i%side*2
@@ -104,17 +100,7 @@ func halved(d train.Dataset) train.Dataset {
 		}
 		small[i] = byte(sum / 4)
 	}
-	images.Bytes, images.Height, images.Width = small, side, side
-	d.Inputs = images
-	return d
-}
-
-// standardised are images with the means and deviations of others.
-func standardised(d train.Dataset, stats datasets.ChannelStats) train.Dataset {
-	if images, are := d.Inputs.(nets.Pixels); are {
-		images.Standardization = nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
-		d.Inputs = images
-	}
+	d.Inputs = nets.Pixels{Bytes: small, Height: side, Width: side, Standardization: nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}}
 	return d
 }
 
