@@ -335,7 +335,7 @@ type agent struct {
 func agents() []agent {
 	var all []agent
 	for _, m := range compared() {
-		all = append(all, agent{Method: withPrior(m)})
+		all = append(all, agent{Method: m})
 	}
 	random := agent{Method: all[0].Method, random: true}
 	random.Key, random.Name = "random", "Random choice"
@@ -345,17 +345,17 @@ func agents() []agent {
 // banditAgents are the agents of question 6: those of question 4, and the controls.
 func banditAgents() []agent {
 	all := agents()
-	all = append(all, agent{Method: withPrior(experiment.Method{
+	all = append(all, agent{Method: experiment.Method{
 		Key: "density-mean-actions", Name: "Density, mean energy of the actions", Layers: dul.Density{Energy: evenEnergy{Predicted: true}},
-	})})
+	}})
 	for _, k := range []float64{2, 4, 8, 16} {
-		all = append(all, agent{Method: withPrior(times(k))})
+		all = append(all, agent{Method: times(k)})
 	}
 	independent := all[1]
 	independent.Key, independent.Name, independent.independent = "density-mean-independent", "Density, mean energy, independent draws", true
 	all = append(all, independent)
 	for _, share := range []float64{0, 0.05, 0.1} {
-		greedy := agent{Method: withPrior(methods.Deterministic), explore: share}
+		greedy := agent{Method: methods.Deterministic, explore: share}
 		greedy.Key, greedy.Name = fmt.Sprintf("greedy-%g", 100*share), fmt.Sprintf("Greedy, %g%% at random", 100*share)
 		all = append(all, greedy)
 	}

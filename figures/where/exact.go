@@ -86,23 +86,7 @@ func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error
 }
 
 // exactMethods are the methods that are compared with the posterior, density first.
-func exactMethods() []experiment.Method {
-	list := append(compared(), methods.MFVI)
-	for i, m := range list {
-		list[i] = withPrior(m)
-	}
-	return list
-}
-
-// withPrior is a method whose weights have the prior of hmc.Prior, and whose noise begins at 0.01.
-func withPrior(m experiment.Method) experiment.Method {
-	m = methods.Defaults{InitStd: 0.01}.Fill(m)
-	if l, is := m.Layers.(baselines.MFVI); is {
-		m.Layers = scaledMFVI{l.InitStd}
-	}
-	m.Layers = hmc.Prior{Layers: m.Layers}
-	return m
-}
+func exactMethods() []experiment.Method { return append(compared(), methods.MFVI) }
 
 // scaledMFVI is baselines.MFVI with the prior of hmc.Prior, N(0, 1/in) for a layer with so many inputs.
 type scaledMFVI struct{ InitStd float64 }
@@ -114,19 +98,21 @@ func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node 
 
 // everyGapMethods are the methods of question 7, density first.
 func everyGapMethods() []experiment.Method {
-	all := exactMethods()
-	for _, k := range []float64{1.5, 2, 3} {
-		all = append(all, withPrior(times(k)))
-	}
-	return all
+	return append(exactMethods(), times(1.5), times(2), times(3))
 }
 
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
 
 // smallNetwork is the experiment of a method with one hidden layer of 50 units and known noise, trained by steps of Adam on
-// all examples at once, after half as many of energy models alone.
+// all examples at once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the method's noise
+// begins at 0.01.
 func smallNetwork(task string, data experiment.Source, noise float64, m experiment.Method, steps int, rate float64, draws int) experiment.Experiment {
+	m = methods.Defaults{InitStd: 0.01}.Fill(m)
+	if l, is := m.Layers.(baselines.MFVI); is {
+		m.Layers = scaledMFVI{l.InitStd}
+	}
+	m.Layers = hmc.Prior{Layers: m.Layers}
 	recipe := experiment.Adam(steps, 1000, rate)
 	recipe.PretrainEpochs = steps / 2
 	l := likelihood.KnownNoise{Std: noise}
@@ -146,7 +132,7 @@ func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) 
 
 // posterior are the experiments that draw the posterior of each split.
 func (p exactProblem) posterior() experiment.Experiments {
-	return crossed(p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart), p.splits, 1)
+	return crossed(p.experiment(experiment.Method{Name: "HMC", Layers: baselines.Deterministic{}, Members: chains, Sampler: p.chains}, halvesApart), p.splits, 1)
 }
 
 // runs are the experiments of a method.

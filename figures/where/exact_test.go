@@ -203,8 +203,8 @@ func TestEvenEnergy(t *testing.T) {
 		})
 		return must.Get(experiment.Run(t.Context(), e...))(t)[0].Metrics["spread"]
 	}
-	mean, one, nine := spread(withPrior(methods.DensityMean)), spread(withPrior(times(1))), spread(withPrior(times(9)))
-	there := spread(withPrior(experiment.Method{Layers: dul.Density{Energy: evenEnergy{Predicted: true}}}))
+	mean, one, nine := spread(methods.DensityMean), spread(times(1)), spread(times(9))
+	there := spread(experiment.Method{Layers: dul.Density{Energy: evenEnergy{Predicted: true}}})
 	if math.Abs(one/mean-1) > 1e-6 || nine < 2*one || there < 1.05*one {
 		t.Errorf("variances: mean energy %g, once that %g, nine times that %g, the mean in the gap %g", mean, one, nine, there)
 	}
