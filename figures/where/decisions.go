@@ -473,11 +473,6 @@ func BanditTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// BanditFigure shows the differences of BanditTable.
-func BanditFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, "where-bandit", BanditTable, report.Forest{Axis: "regret, less that of density layers", Within: 300})
-}
-
 // over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.
 func over(a, b map[int]float64) tables.Mean {
 	of := slices.Sorted(maps.Keys(a))

@@ -208,5 +208,5 @@ func (p jointProblem) gain(x *tables.Index, m experiment.Method, joint tables.Me
 
 // FunctionFigure shows the tested differences of FunctionTable.
 func FunctionFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, "where-functions", FunctionTable, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"})
+	return forest("where-functions", FunctionTable, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"})(x)
 }

@@ -46,11 +46,11 @@ func Tables() []tables.Named {
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: GapFigure},
+		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: forest("where-gaps", gapTables()[0].of, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4})},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: ExactFigure},
 		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: FunctionFigure},
 		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: DecisionFigure},
-		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: BanditFigure},
+		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: forest("where-bandit", BanditTable, report.Forest{Axis: "regret, less that of density layers", Within: 300})},
 	}
 }
 
@@ -290,18 +290,15 @@ func median(list []float64) (d metrics.Difference) {
 	return d
 }
 
-// GapFigure shows the differences of the first table of gaps.
-func GapFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, "where-gaps", gapTables()[0].of, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4})
-}
-
 // forest draws the differences of a table, with the caption of a picture; Seeds are those of question 6.
-func forest(x *tables.Index, picture string, table func(*tables.Index) (report.Table, error), f report.Forest) (report.Figure, error) {
-	t, err := table(x)
-	if err != nil {
-		return report.Figure{}, err
+func forest(picture string, table func(*tables.Index) (report.Table, error), f report.Forest) func(*tables.Index) (report.Figure, error) {
+	return func(x *tables.Index) (report.Figure, error) {
+		t, err := table(x)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		figure, err := f.Of(t)
+		figure.Caption = prose.Caption(picture+" picture", map[string]int{"Seeds": furtherSeeds})
+		return figure, err
 	}
-	figure, err := f.Of(t)
-	figure.Caption = prose.Caption(picture+" picture", map[string]int{"Seeds": furtherSeeds})
-	return figure, err
 }
