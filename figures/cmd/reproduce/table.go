@@ -98,11 +98,6 @@ func (o output) write(c command, all []product, formats []string) error {
 	if err != nil {
 		return err
 	}
-	if folder && o.Out != "" {
-		if err := os.MkdirAll(string(o.Out), 0o755); err != nil {
-			return err
-		}
-	}
 	var failed []string
 	for i, one := range all {
 		content, caption, err := one.make(index.Watched(), format)
@@ -120,7 +115,7 @@ func (o output) write(c command, all []product, formats []string) error {
 			if folder {
 				file = filepath.Join(file, one.name+ending(format))
 			}
-			err = atomicfile.WriteBytes(file, content)
+			err = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), atomicfile.WriteBytes(file, content))
 			c.tell("wrote %s", file)
 			if caption != "" {
 				err = errors.Join(err, c.say(file+": "+caption+"\n"))
