@@ -89,30 +89,27 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 	}
 	var all []experiment.Prediction
 	for _, set := range d.Sets {
-		functions := make([][][]float64, set.Len()) // [input][chain][draw]
-		for i := range functions {
-			functions[i] = make([][]float64, len(members))
-		}
-		var kept []predict.Mixture
+		var drawn, kept []predict.Mixture
 		for draw := range h.Draws {
 			var at [][]float64
 			for _, chain := range chains.Draws {
 				at = append(at, chain[draw])
 			}
-			drawn, err := p.Predict(at, set.Inputs.(nets.Floats))
+			m, err := p.Predict(at, set.Inputs.(nets.Floats))
 			if err != nil {
 				return nil, nil, err
 			}
-			for c, function := range drawn.Mean {
-				for i, v := range function {
-					functions[i][c] = append(functions[i][c], v)
-				}
-			}
-			if (draw+1)%(h.Draws/h.Keep) == 0 {
-				kept = append(kept, drawn)
+			if drawn = append(drawn, m); len(drawn)%(h.Draws/h.Keep) == 0 {
+				kept = append(kept, m)
 			}
 		}
-		for _, function := range functions {
+		for i := range set.Len() {
+			function := make([][]float64, len(members)) // [chain][draw]
+			for _, m := range drawn {
+				for c := range function {
+					function[c] = append(function[c], m.Mean[c][i])
+				}
+			}
 			rHat, err := metrics.SplitRHat(function)
 			size, sizeErr := metrics.EffectiveSize(function)
 			if err = errors.Join(err, sizeErr); err != nil {
