@@ -1,5 +1,5 @@
-// Package live computes what the page live.html shows: Figure 1 on points that the reader moves (Training), and what one
-// density layer does with two inputs (Layer). Requests and replies are JSON; see Serve.
+// Package live computes what the page live.html shows: Figure 1 and two moons on points that the reader moves (Training), and
+// what one density layer does with two inputs (Layer). Requests and replies are JSON; see Serve.
 package live
 
 import (
