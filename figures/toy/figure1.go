@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
@@ -38,7 +39,7 @@ func Figures() []tables.NamedFigure {
 
 // Figure1 is the paper's Figure 1. A panel has the data (red), the predictive
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
-// the bands are narrow, so a strip below each panel has the standard deviation of the draws.
+// the bands are narrow, so a strip below each panel has them less the mean, with the truth.
 func Figure1(x *tables.Index) (report.Figure, error) {
 	list := figure1Methods()
 	for i, m := range list {
@@ -93,7 +94,10 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 }
 
 // The sizes, in points: a panel with its share of the axes, and what a strip below it adds.
-const panelWidth, panelHeight, stripHeight = 150, 160, 40
+const panelWidth, panelHeight, stripHeight = 150, 160, 100
+
+// stripEnd is where the axis of a strip ends, on which the gap is seen.
+const stripEnd = 25.0
 
 // A sheet is a figure of results on one problem, a panel for each.
 type sheet struct {
@@ -203,7 +207,7 @@ func names(list []experiment.Method) []string {
 	return all
 }
 
-// addStrips draws the standard deviations of runs below their panels, on an axis for all.
+// addStrips draws the bands of runs less their means below the panels, with the truth, on an axis for all.
 func addStrips(f *report.Figure, runs []run) error {
 	for _, row := range f.Panels {
 		for _, p := range row {
@@ -212,25 +216,27 @@ func addStrips(f *report.Figure, runs []run) error {
 			}
 		}
 	}
-	var all []float64
-	for _, r := range runs {
-		all = append(all, r.std...)
-	}
 	var strips []*plot.Plot
-	for _, r := range runs {
-		p := report.New("", "x", "sd")
-		report.LogAxis(&p.Y, all)
-		p.Y.Min /= 1.3 // room for the marks of the data
-		p.X.Min, p.X.Max = -gridEnd, gridEnd
+	for i, r := range runs {
+		p := report.New("", "x", "f − mean")
 		if !r.Diverged {
-			floor := slices.Repeat([]float64{p.Y.Min}, len(r.trainX))
+			less := func(values []float64) []float64 { return floats.SubTo(make([]float64, len(values)), values, r.mean) }
+			truth := Grid()
+			for k, x := range truth {
+				truth[k] = x * x * x
+			}
+			name := map[int]string{0: "truth"}[i]
+			p.Legend.Top, p.Legend.Left = true, true
 			if err := errors.Join(
-				report.Line(p, "", Grid(), atLeast(p.Y.Min, r.std), report.Blue),
-				report.Points(p, "", r.trainX, floor, report.Red, report.DotRadius),
+				report.Band(p, "", Grid(), less(r.quantile(0.005)), less(r.quantile(0.995)), report.PaleBlue),
+				report.Band(p, "", Grid(), less(r.quantile(0.025)), less(r.quantile(0.975)), report.MidBlue),
+				report.Dashes(p, name, Grid(), less(truth), report.Navy),
+				report.Points(p, "", r.trainX, slices.Repeat([]float64{-stripEnd}, len(r.trainX)), report.Red, report.DotRadius),
 			); err != nil {
 				return fmt.Errorf("toy: %s: %v: %w", f.Name, r.Experiment, err)
 			}
 		}
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -gridEnd, gridEnd, -stripEnd, stripEnd
 		strips = append(strips, p)
 	}
 	f.Strips = report.InRows(strips, len(f.Panels[0]), report.ShareAxes)
