@@ -41,8 +41,7 @@ func TestLoss(t *testing.T) {
 }
 `
 
-// Each piece of Go in the README is a file of another module, as it stands there, which finds the packages as the README
-// says, and without the network.
+// Each piece of Go in the README is a file of another module, as it stands there, which finds the packages as the README says.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -68,7 +67,7 @@ func TestReadme(t *testing.T) {
 		} {
 			command := exec.Command("go", arguments...)
 			command.Dir = folder
-			command.Env = append(os.Environ(), "GOWORK=", "GOPROXY=off", "GOMLX_BACKEND=go:ops_sequential")
+			command.Env = append(os.Environ(), "GOWORK=", "GOMLX_BACKEND=go:ops_sequential")
 			out, err := command.CombinedOutput()
 			if err != nil {
 				t.Fatalf("piece %d: go %s: %v\n%s", i+1, strings.Join(arguments, " "), err, out)
