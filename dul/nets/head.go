@@ -12,8 +12,8 @@ import (
 // HeadScope is where networks have their last layer.
 const HeadScope = "/model/network/output"
 
-// WithHead is a network with a last layer of another family than that of the layers below. A multilayer perceptron becomes a
-// residual one of as many layers. In any other network, the head takes the place of the dense layer at the scope "output".
+// WithHead gives a network a last layer of another family, the head. A multilayer perceptron becomes a residual one of as many
+// layers. In any other network the head takes the place of the dense layer at the scope "output".
 func WithHead(architecture Architecture, hidden, head Layers) (Network, error) {
 	if mlp, is := architecture.(MLP); is {
 		for _, width := range mlp.Widths {

@@ -167,7 +167,7 @@ func moons(t *testing.T, method string) Training {
 	return Training{Method: method, X: data.X, Y: data.Y, Labels: data.Labels, Width: 50, InitStd: 0.01, Steps: 1000, PretrainSteps: 500, Samples: 100}
 }
 
-// Inputs, network and learning rate are those of package toy.
+// The live page has the inputs, network and learning rate of package toy.
 func TestMoonsAsInThePictures(t *testing.T) {
 	backend := must.Get(gobackend.New("ops_sequential"))(t)
 	defer backend.Finalize()

@@ -1,5 +1,5 @@
-// Package spec writes values as canonical JSON, by the names of types and fields: what a value is, so that experiments that
-// compute the same have the same identity. The rules are those of experiment.Experiment.Spec.
+// Package spec writes values as canonical JSON, by the names of types and fields. Experiments with equal JSON have the same
+// identity; experiment.Experiment.Spec has the rules.
 package spec
 
 import (

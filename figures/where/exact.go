@@ -241,7 +241,7 @@ func (p exactProblem) fromPosterior(found *experiment.Predictions) (map[string]f
 	posterior, err := (&experiment.Store{Folder: folder}).Predictions(e)
 	switch {
 	case errors.Is(err, experiment.ErrNoPredictions):
-		return nil, fmt.Errorf("where: %w; draw it first: reproduce run where-posterior, and for question 7 where-posterior-gaps", err)
+		return nil, fmt.Errorf("where: %w; draw the posterior: reproduce run where-posterior (for question 7 where-posterior-gaps), and if its row is stored already, with another --store, whose files of predictions belong into %s", err, folder)
 	case err != nil:
 		return nil, err
 	case posterior.Diverged:

@@ -48,7 +48,7 @@ func (l listCommand) Run(c command) error {
 	return c.say(b.String())
 }
 
-// A catalogue is what can be run and made.
+// A catalogue lists the sets that can be run, and the tables and figures that can be made.
 type catalogue struct {
 	sets    func() []tables.Set // takes some tenths of a second
 	tables  []tables.Named
