@@ -43,15 +43,32 @@ type Inputs interface {
 	Check() error
 }
 
-// CheckInputs returns an error unless x is Floats or Pixels that pass their Check.
-func CheckInputs(x Inputs) error {
+// CheckInputs returns an error unless x is Floats or Pixels that pass their Check, and one of its inputs has the shape of one
+// of the others.
+func CheckInputs(x Inputs, others ...Inputs) error {
 	switch x.(type) {
 	case nil:
 		return errors.New("there are no Inputs; give nets.Floats, such as nets.Rows(values, features), or nets.Pixels")
 	case Floats, Pixels:
+		for _, other := range others {
+			if a, b := shapeOf(x), shapeOf(other); a != b {
+				return fmt.Errorf("an input is %s, where others are %s", a, b)
+			}
+		}
 		return x.Check()
 	}
 	return fmt.Errorf("there are inputs of type %T; want nets.Floats or nets.Pixels", x)
+}
+
+// shapeOf is the type and the shape of one input.
+func shapeOf(x Inputs) string {
+	switch x := x.(type) {
+	case Floats:
+		return fmt.Sprintf("nets.Floats of shape %v", x.Shape)
+	case Pixels:
+		return fmt.Sprintf("nets.Pixels of shape [%d %d %d]", x.Channels(), x.Height, x.Width)
+	}
+	return fmt.Sprintf("of type %T", x)
 }
 
 // Floats are inputs of real numbers of any shape. The network sees [..., batch,

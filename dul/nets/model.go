@@ -159,10 +159,14 @@ func (m *Model) Check() error {
 	return nil
 }
 
-// Replica is a model without replicas with the parameters and running statistics that replica number r has.
+// Replica is a model without replicas with the parameters and running statistics that replica number r has. A model without
+// replicas is its own replica number 0.
 func (m *Model) Replica(r int) (*Model, error) {
-	if r < 0 || r >= m.Replicas {
+	if r < 0 || r >= m.Count() {
 		return nil, fmt.Errorf("the model has %d replicas, and no replica %d", m.Replicas, r)
+	}
+	if m.Replicas == 0 {
+		return m, nil
 	}
 	one, err := New(m.Backend, m.Network, m.Likelihood, m.Seeds()[r])
 	if err != nil {

@@ -167,7 +167,7 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 		x          []nets.Inputs
 	}{
 		{"number", "1 sets of inputs for a model with 2 replicas", []nets.Inputs{short}},
-		{"shape", "replica 1 has inputs of shape [1]", []nets.Inputs{short, nets.Rows([]float64{1}, 1)}},
+		{"shape", "replica 1: an input is nets.Floats of shape [1], where others", []nets.Inputs{short, nets.Rows([]float64{1}, 1)}},
 		{"images", "replicas have inputs of type nets.Pixels", []nets.Inputs{photos(1), photos(1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -237,8 +237,11 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(inputs), p.model.Replicas)
 	}
 	total := 0
-	for _, x := range inputs {
-		if err := nets.CheckInputs(x); err != nil {
+	for r, x := range inputs {
+		if err := nets.CheckInputs(x, inputs[0]); err != nil {
+			if p.model.Replicas > 0 {
+				err = fmt.Errorf("replica %d: %w", r, err)
+			}
 			return nil, err
 		}
 		if _, floats := x.(nets.Floats); !floats && p.model.Replicas > 0 {
@@ -246,9 +249,6 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		}
 		total = max(total, x.Len())
 		found = append(found, &Prediction{LastConvolution: -1})
-	}
-	if err := sameShape(inputs); err != nil {
-		return nil, err
 	}
 	pixels, images := inputs[0].(nets.Pixels)
 	o, err := p.options.withDefaults(p.model, images, total)
@@ -347,16 +347,6 @@ func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 		once.build(root, in[0])
 	}, inputs.Shape())
 	return seeded, errors.Join(err, inputs.FinalizeAll())
-}
-
-// sameShape says why inputs cannot be those of replicas.
-func sameShape(inputs []nets.Inputs) error {
-	for i, x := range inputs[1:] {
-		if a, b := fmt.Sprint(inputs[0].(nets.Floats).Shape), fmt.Sprint(x.(nets.Floats).Shape); a != b {
-			return fmt.Errorf("replica %d has inputs of shape %s, replica 0 of shape %s", i+1, b, a)
-		}
-	}
-	return nil
 }
 
 // build applies copies of the network to a batch. It returns, with

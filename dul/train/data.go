@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -45,9 +44,14 @@ func (d Dataset) target(i int) []float64 {
 	return d.Targets[i*t : (i+1)*t]
 }
 
-// Check says why a model with a likelihood can neither be trained nor measured on the examples. Answers may be missing.
-func (d Dataset) Check(l likelihood.Likelihood) error {
-	if err := nets.CheckInputs(d.Inputs); err != nil {
+// Check says why a model with a likelihood can neither be trained nor measured on the examples, nor on others too. Answers
+// may be missing.
+func (d Dataset) Check(l likelihood.Likelihood, others ...Dataset) error {
+	var inputs []nets.Inputs
+	for _, other := range others {
+		inputs = append(inputs, other.Inputs)
+	}
+	if err := nets.CheckInputs(d.Inputs, inputs...); err != nil {
 		return err
 	}
 	n := d.Len()
@@ -56,6 +60,12 @@ func (d Dataset) Check(l likelihood.Likelihood) error {
 	}
 	if at := params.NotFinite(d.Targets); at >= 0 {
 		return fmt.Errorf("the target of example %d is %g; all must be finite, also as float32: leave such examples out, and standardise the others", at/d.columns(), d.Targets[at])
+	}
+	for _, other := range others {
+		a, b := d.columns(), other.columns()
+		if a > 0 && b > 0 && (a != b || (d.Labels == nil) != (other.Labels == nil)) {
+			return fmt.Errorf("there are %d targets (labels: %t) for each example, where others have %d (labels: %t)", a, d.Labels != nil, b, other.Labels != nil)
+		}
 	}
 	_, classes := l.(likelihood.Classification)
 	if classes && d.Targets != nil {
@@ -84,19 +94,6 @@ func (d Dataset) Check(l likelihood.Likelihood) error {
 		if label < 0 { // how many classes another likelihood has, it alone knows
 			return fmt.Errorf("example %d has label %d; classes are numbered from 0", i, label)
 		}
-	}
-	return nil
-}
-
-// sameKind says why two sets cannot be those of replicas, which share one graph.
-func sameKind(a, b Dataset) error {
-	x, isFloats := a.Inputs.(nets.Floats)
-	y, alsoFloats := b.Inputs.(nets.Floats)
-	switch {
-	case !isFloats || !alsoFloats:
-		return errors.New("images cannot be the inputs of replicas; train one model after the other")
-	case fmt.Sprint(x.Shape) != fmt.Sprint(y.Shape), a.columns() != b.columns(), (a.Labels == nil) != (b.Labels == nil):
-		return fmt.Errorf("has inputs of shape %v with %d targets, replica 0 inputs of shape %v with %d; replicas share one graph, so train these apart", y.Shape, b.columns(), x.Shape, a.columns())
 	}
 	return nil
 }

@@ -399,7 +399,7 @@ func TestFitErrors(t *testing.T) {
 		{name: "label of a likelihood of your own", of: floats, like: ownClasses{likelihood.Categorical{Classes: 3}}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Labels: []int{1, -1}}), want: "example 1 has label -1; classes are numbered from 0"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "replica 1: 80 examples, where replica 0 has 40"},
-		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "replica 1: has inputs of shape [1] with 1 targets, replica 0 inputs of shape [2] with 1"},
+		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "replica 1: training set: an input is nets.Floats of shape [1], where others are nets.Floats of shape [2]"},
 		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "one model after the other"},
 		{name: "augmented points", of: images, data: set(good), want: "which is for images"},
 		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = ordering(func(_ uint64, _, n int) []int { return make([]int, n) }) }, data: set(good), want: "the order of epoch 0"},

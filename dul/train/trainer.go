@@ -286,15 +286,15 @@ func (r *run) checkData() error {
 		return fmt.Errorf("train.Settings: %w", err)
 	}
 	for i, set := range r.data {
-		err := set.Check(m.Likelihood)
+		err := set.Check(m.Likelihood, r.data[:min(i, 1)]...)
 		if err == nil && set.Targets == nil && set.Labels == nil {
 			err = errors.New("there are neither Targets nor Labels")
 		}
 		if err != nil {
 			err = fmt.Errorf("training set: %w", err)
 		}
-		if err == nil && m.Replicas > 0 {
-			err = sameKind(r.data[0], set)
+		if _, images := set.Inputs.(nets.Pixels); err == nil && images && m.Replicas > 0 {
+			err = errors.New("images cannot be the inputs of replicas; train one model after the other")
 		}
 		if err == nil {
 			n := set.Len()

@@ -139,12 +139,12 @@ func TestRefused(t *testing.T) {
 			other := line(2, 1)
 			other.Inputs = nets.Rows([]float64{1, 2, 3, 4}, 2)
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: other}}}
-		}, "the test data: there are inputs of type nets.Floats and shape [2], and in the training data type nets.Floats and shape [1]"},
+		}, "the test data: an input is nets.Floats of shape [2], where others are nets.Floats of shape [1]"},
 		{"held-out inputs of another shape", small(none), func(e *experiment.Experiment) {
 			other := line(2, 1)
 			other.Inputs = nets.Rows([]float64{1, 2, 3, 4}, 2)
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), HeldOut: other, Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
-		}, "the held-out data: there are inputs of type nets.Floats and shape [2]"},
+		}, "the held-out data: an input is nets.Floats of shape [2]"},
 		{"coherent draws of a mixture", density, func(e *experiment.Experiment) {
 			e.Method.Layers, e.Recipe.Coherent = dul.Density{Energy: energy.Rank1Mixture{}}, true
 		}, "whose Terms have no Root"},

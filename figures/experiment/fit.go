@@ -297,7 +297,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	if err != nil {
 		return nil, 0, err
 	}
-	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: !f.replicas}
+	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: m.Replicas == 0}
 	if f.images {
 		options.BatchSize = startBatch
 		x[0] = firstInputs(x[0], startImages)

@@ -98,13 +98,10 @@ func (f *fit) keepNetworks() error {
 			return err
 		}
 		for member := range f.members() {
-			m, metadata := f.models[0], map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(scale)}
-			if f.replicas {
-				m, err = m.Replica(i*f.members() + member)
-			} else {
-				m = f.models[member]
-			}
+			number := i*f.members() + member
+			m, err := f.models[number/f.together()].Replica(number % f.together())
 			if err == nil {
+				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(scale)}
 				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, NetworkFile(e.Experiment, member)), metadata)
 			}
 			if err != nil {

@@ -220,13 +220,9 @@ func (d Data) check(l likelihood.Likelihood) error {
 		if i == 1 && set.Inputs == nil { // no examples are held out
 			continue
 		}
-		err := set.Check(l)
-		switch {
-		case err != nil:
-		case i == 0 && set.Targets == nil && set.Labels == nil:
+		err := set.Check(l, d.Train)
+		if err == nil && i == 0 && set.Targets == nil && set.Labels == nil {
 			err = errors.New("there are neither Targets nor Labels")
-		case i > 0:
-			err = d.likeTraining(set.Dataset)
 		}
 		if err != nil {
 			return fmt.Errorf("the %s data: %w", set.Name, err)
@@ -238,29 +234,6 @@ func (d Data) check(l likelihood.Likelihood) error {
 		}
 	}
 	return nil
-}
-
-// likeTraining returns an error if a set has inputs or targets of another shape than the training data.
-func (d Data) likeTraining(set train.Dataset) error {
-	if a, b := inputShape(set.Inputs), inputShape(d.Train.Inputs); a != b {
-		return fmt.Errorf("there are inputs of %s, and in the training data %s", a, b)
-	}
-	a, b := len(set.Targets)/set.Len(), len(d.Train.Targets)/d.Train.Len()
-	if a > 0 && b > 0 && a != b {
-		return fmt.Errorf("there are %d targets for each example, and in the training data %d", a, b)
-	}
-	return nil
-}
-
-// inputShape is the type and the shape of one input.
-func inputShape(x nets.Inputs) string {
-	switch x := x.(type) {
-	case nets.Floats:
-		return fmt.Sprintf("type nets.Floats and shape %v", x.Shape)
-	case nets.Pixels:
-		return fmt.Sprintf("type nets.Pixels and shape [%d %d %d]", x.Channels(), x.Height, x.Width)
-	}
-	return fmt.Sprintf("type %T", x)
 }
 
 // checkSource says what is wrong with a source, as far as it knows without reading data.
