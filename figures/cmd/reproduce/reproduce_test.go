@@ -20,6 +20,7 @@ import (
 
 	"gonum.org/v1/plot"
 
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -67,6 +68,7 @@ func tiny() catalogue {
 			return []tables.Set{
 				{Name: "few", Doc: "some experiments", Experiments: few},
 				{Name: "slow", Doc: "longer ones", Experiments: list(400, methods.Density).OnSplits(0)},
+				{Name: "lost", Doc: "ones that diverge", Experiments: list(2, methods.MCDropout).Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Cosine{Start: 1e30} })},
 			}
 		},
 		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
@@ -122,7 +124,9 @@ func TestRunAgain(t *testing.T) {
 	ends(t, exitOK, "", "8 already in "+store+", 0 to run\n", at("run few")...)
 	ends(t, exitOK, "", "1 already in "+store+", 0 to run\n", at("run few --splits 1 --methods density --datasets boston")...)
 
-	ends(t, exitDiverged, "", "training diverged: 2 of 2 experiments\n  2: step ", "run", "few", "--methods", "mcdropout", "--datasets", "yacht", "--set", "Recipe.Schedule.Start=1e30", "--store", t.TempDir())
+	ends(t, exitOK, "MC Dropout on yacht, split 1, seed 1 (uci.Paper, 3 epochs)\n", "2 experiments, 0 already", at("run few --methods mcdropout --datasets yacht --epochs 3 --dry-run")...)
+	ends(t, exitOK, "", "2 experiments, 2 already", at("run few --methods mcdropout --datasets yacht --epochs 2")...)
+	ends(t, exitDiverged, "", "training diverged: 2 of 2 experiments\n  2: step ", "run", "lost", "--datasets", "yacht", "--store", t.TempDir())
 	ends(t, exitOK, "of 4 results ", "", at("again few --splits 0")...)
 	ends(t, exitOK, "of 8 results 8 equal the stored ones", "", at("again few --measure")...)
 	if n := lines(t, store); n != 8 {

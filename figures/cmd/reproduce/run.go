@@ -12,11 +12,12 @@ import (
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 type runCommand struct {
 	selection
-	Changes []string `name:"set" sep:"none" placeholder:"PATH=VALUE" help:"Change a field of every experiment, such as Recipe.Epochs=3 or Method.Layers.InitStd=0.05; repeat it for several."`
+	Epochs *int `placeholder:"N" help:"Train for N epochs, in the place of each experiment's own number."`
 	storeFlag
 	Networks path `placeholder:"FOLDER" help:"Keep trained networks there as safetensors files."`
 	DryRun   bool `help:"Only print what would run."`
@@ -28,8 +29,10 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 	if err != nil {
 		return err
 	}
-	if list, err = changed(list, r.Changes); err != nil {
-		return err
+	if r.Epochs != nil {
+		if list, err = lasting(list, *r.Epochs); err != nil {
+			return err
+		}
 	}
 	store, index, err := r.open()
 	if err != nil {
@@ -68,6 +71,22 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		return fmt.Errorf("%w: %s", train.ErrDiverged, text)
 	}
 	return nil
+}
+
+// lasting are experiments with another number of epochs, each once. The names of their presets say so.
+func lasting(list experiment.Experiments, epochs int) (experiment.Experiments, error) {
+	list = list.Change(func(e *experiment.Experiment) {
+		if e.Recipe.Epochs != epochs {
+			e.Recipe.Epochs = epochs
+			e.Preset += fmt.Sprintf(", %d epochs", epochs)
+		}
+	})
+	for _, e := range list {
+		if err := e.Check(); err != nil {
+			return nil, usagef("--epochs %d: %w", epochs, err)
+		}
+	}
+	return tables.Union(list), nil
 }
 
 // carryOut runs experiments and reports on them.
