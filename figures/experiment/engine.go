@@ -29,7 +29,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // others go on: Run returns their results together with an error that names what failed.
 //
 // Small networks of one group are trained together as replicas of one graph. On the pure Go backend, several groups are
-// trained at once, one for each core. Images are trained one experiment after the other. If other processes use the same
+// trained at once, one for each core. If some are of images, all groups are trained one after the other. If other processes use the same
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	if en.CheckpointEvery == 0 {
@@ -58,8 +58,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
 func (r *run) checkVersion(version func() string) error {
-	units := r.units()
-	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(units[0])+len(units[1]) == 0 {
+	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(r.units()) == 0 {
 		return nil
 	}
 	if v := version(); v == "devel" || strings.HasSuffix(v, "+dirty") {
@@ -84,23 +83,20 @@ func (r *run) carryOut(ctx context.Context) error {
 		if err := r.readStore(); err != nil {
 			return err
 		}
-		kinds := r.units()
-		left := slices.Concat(kinds[:]...)
-		if len(left) == 0 {
+		units := r.units()
+		if len(units) == 0 {
 			return nil
 		}
 		if wait == firstWait {
-			r.note(fmt.Sprintf("another process is at %v; this one waits for it", left[0]))
+			r.note(fmt.Sprintf("another process is at %v; this one waits for it", units[0]))
 		}
-		for _, units := range kinds {
-			if err := r.workers(ctx, stop, units); err != nil {
-				return err
-			}
+		if err := r.workers(ctx, stop, units); err != nil {
+			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if kinds = r.units(); len(slices.Concat(kinds[:]...)) == 0 { // no other process is at anything
+		if len(r.units()) == 0 { // no other process is at anything
 			return nil
 		}
 	}
@@ -199,34 +195,24 @@ func (p *planned) measureStored() error {
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. Those of images are apart, in the second list, in the order in which they were asked for. Of the others the
-// longest come first: begun last, they would have the end to themselves.
-func (r *run) units() (kinds [2][]unit) {
+// experiments. The longest come first: begun last, they would have the end to themselves.
+func (r *run) units() (all []unit) {
 	for _, g := range r.plan.groups {
-		left := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil })
-		together, kind := 1, &kinds[0]
+		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
 		if g.replicas {
 			together = max(1, len(left))
 		}
-		if g.images {
-			kind = &kinds[1]
-		}
 		for list := range slices.Chunk(left, together) {
-			*kind = append(*kind, unit{g, list})
+			all = append(all, unit{g, list})
 		}
 	}
-	slices.SortStableFunc(kinds[0], func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
-	place := func(u unit) int { return slices.Index(r.plan.order, u.list[0]) }
-	slices.SortFunc(kinds[1], func(a, b unit) int { return cmp.Compare(place(a), place(b)) })
-	return kinds
+	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
+	return all
 }
 
 // workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
-// networks fill a single core, and else one.
+// networks fill a single core, and else one, as also where some are of images.
 func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units []unit) error {
-	if len(units) == 0 {
-		return nil
-	}
 	next := make(chan unit, len(units))
 	for _, u := range units {
 		next <- u
@@ -238,8 +224,9 @@ func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units [
 			backend.Finalize()
 		}
 	}()
+	work := workOf(units)
 	for wanted := 1; len(backends) < wanted; {
-		backend, choice, err := environment.OpenFor(workOf(units))
+		backend, choice, err := environment.OpenFor(work)
 		if err != nil {
 			return err
 		}
@@ -248,7 +235,7 @@ func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units [
 			r.note(choice)
 		}
 		backends = append(backends, backend)
-		if !units[0].images && environment.Describe(backend).PureGo() {
+		if work != environment.Images && environment.Describe(backend).PureGo() {
 			wanted = min(runtime.GOMAXPROCS(0), len(units))
 		}
 	}

@@ -25,38 +25,16 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// A file holds predictions as they are. Probabilities take half the room where their logarithms are those of float32, be it
-// with the largest as what the others leave to 1.
+// A file holds predictions as they are.
 func TestPredictionsAsTheyAre(t *testing.T) {
-	const n, width = 500, 3
-	rows := func(log func(v float64) float64, largest func(a, b float64) float64) []float64 {
-		var all []float64
-		for i := range n {
-			a, b := math.Exp(log(-1-float64(i)/7)), math.Exp(log(-2-float64(i)/11))
-			all = append(all, a, b, largest(a, b))
-		}
-		return all
+	p := Predictions{Experiment: "x", Unit: 1, Sets: []Prediction{{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}}}
+	p.Sets[0].Prediction = predict.Prediction{Width: 3, Probabilities: []float64{0.1, 0.2, 0.7, 1, 0, 0}, LastConvolution: -1, Energies: []predict.LayerEnergy{{Layer: "stem", Mean: []float64{1, 2}}}}
+	if back := must.Get(decodePredictions(must.Get(p.encode())(t)))(t); !reflect.DeepEqual(*back, p) {
+		t.Errorf("the predictions that were read are %+v", back)
 	}
-	narrow := func(v float64) float64 { return float64(float32(v)) }
-	wide := func(v float64) float64 { return v }
-	for _, c := range []struct {
-		name          string
-		probabilities []float64
-		logs          bool
-	}{
-		{"logarithms of float32", rows(narrow, func(a, b float64) float64 { return math.Exp(narrow(math.Log(1 - a - b))) }), true},
-		{"and what is left to 1", rows(narrow, func(a, b float64) float64 { return 1 - (a + b) }), true},
-		{"means over draws", rows(wide, func(a, b float64) float64 { return 1 - (a + b) }), false},
-	} {
-		p := Predictions{Experiment: "x", Unit: 1, Sets: []Prediction{{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}}}
-		p.Sets[0].Prediction = predict.Prediction{Width: width, Probabilities: c.probabilities, LastConvolution: -1, Energies: []predict.LayerEnergy{{Layer: "stem", Mean: []float64{1, 2}}}}
-		content := must.Get(p.encode())(t)
-		if back := must.Get(decodePredictions(content))(t); !reflect.DeepEqual(*back, p) {
-			t.Errorf("%s: the predictions that were read are %+v", c.name, back)
-		}
-		if _, is := logsOf(c.probabilities, width); is != c.logs {
-			t.Errorf("%s: kept as logarithms: %t", c.name, is)
-		}
+	half := math.Log(0.5)
+	if got := exponentials([]float64{half, rest, half - half/2, rest}, 2); !slices.Equal(got, []float64{0.5, 0.5, math.Exp(half / 2), 1 - math.Exp(half/2)}) {
+		t.Errorf("the probabilities are %v", got)
 	}
 }
 
@@ -214,22 +192,18 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 	}
 }
 
-// Of small networks the longest begin, images keep the order in which they were asked for.
+// The longest begin.
 func TestUnitsInOrder(t *testing.T) {
 	r := &run{plan: &plan{}}
-	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
-		one := &planned{id: fmt.Sprint(i)}
-		r.plan.order = append(r.plan.order, one)
-		r.plan.groups = append([]*group{{inspected: inspected{cost: cost, images: i > 2}, list: []*planned{one}}}, r.plan.groups...)
+	for i, cost := range []float64{2, 3, 1} {
+		r.plan.groups = append(r.plan.groups, &group{inspected: inspected{cost: cost}, list: []*planned{{id: fmt.Sprint(i)}}})
 	}
 	var got string
-	for _, units := range r.units() {
-		for _, u := range units {
-			got += u.list[0].id
-		}
+	for _, u := range r.units() {
+		got += u.list[0].id
 	}
-	if got != "102345" {
-		t.Errorf("the order is %s, want 102345", got)
+	if got != "102" {
+		t.Errorf("the order is %s, want 102", got)
 	}
 }
 

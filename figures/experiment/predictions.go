@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -208,8 +207,7 @@ func (p *Prediction) notFinite() string {
 }
 
 // A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is called by the number of
-// its set and its column, such as "0/mean" (see checkpoint.Column). Probabilities may also be kept as logarithms in float32, where
-// that loses nothing.
+// its set and its column, such as "0/mean" (see checkpoint.Column). Some committed files have logarithms of probabilities instead.
 
 // predictionsExtension ends the names of files of predictions.
 const predictionsExtension = ".safetensors.gz"
@@ -260,12 +258,6 @@ func (p *Predictions) encode() ([]byte, error) {
 		}
 		head.Sets = append(head.Sets, h)
 		columns := s.columns(&energies)
-		if s.Probabilities != nil && checkpoint.Column(&s.Probabilities).DType() == dtypes.Float64 {
-			if logs, is := logsOf(s.Probabilities, s.Width); is {
-				delete(columns, "probabilities")
-				columns[logProbabilities] = &logs
-			}
-		}
 		for name, values := range s.Extra {
 			columns[extraPrefix+name] = &values
 		}
@@ -295,18 +287,7 @@ func (p *Predictions) encode() ([]byte, error) {
 // are never positive, so 1 is free.
 const rest = 1
 
-// logsOf are the logarithms of rows of probabilities, in numbers of float32. is is false if that loses something.
-func logsOf(probabilities []float64, width int) (logs []float64, is bool) {
-	logs = make([]float64, len(probabilities))
-	for i, p := range probabilities {
-		if logs[i] = float64(float32(math.Log(p))); math.Exp(logs[i]) != p {
-			logs[i] = rest
-		}
-	}
-	return logs, slices.Equal(exponentials(logs, width), probabilities)
-}
-
-// exponentials is the inverse of logsOf.
+// exponentials are rows of probabilities, of their logarithms.
 func exponentials(logs []float64, width int) []float64 {
 	probabilities := make([]float64, len(logs))
 	for i, log := range logs {
