@@ -30,8 +30,8 @@ import (
 // address. f sets these places; nil means the defaults. See [fetch.Fetcher] for the
 // details and its errors.
 //
-// The archive is held to its SHA-256, unpacked files to their published MD5. A file
-// that is wrong or missing is reported as a [*FileError].
+// The archive is held to its SHA-256, unpacked files to their published MD5. The error
+// names a file that is wrong or missing.
 //
 // The result takes 184 MB of memory.
 func CIFAR10(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
@@ -105,7 +105,7 @@ func (s *cifarSet) unpacked(f *fetch.Fetcher) ([]string, error) {
 		}
 	}
 	if len(paths) > 0 && len(missing) > 0 {
-		return nil, &FileError{File: filepath.Dir(paths[0]), Err: fmt.Errorf("%w: %s", errLacking, strings.Join(missing, ", ")), Advice: s.advice()}
+		return nil, fmt.Errorf("datasets: %s: files are missing: %s; %s", filepath.Dir(paths[0]), strings.Join(missing, ", "), s.advice())
 	}
 	return paths, nil
 }
@@ -160,7 +160,7 @@ func (s *cifarSet) readFolder(paths []string) (train, test *Images, err error) {
 			return nil, nil, fmt.Errorf("datasets: reading %s: %w", s.name, err)
 		}
 		if sum := md5.Sum(contents); hex.EncodeToString(sum[:]) != file.md5 {
-			return nil, nil, &FileError{File: paths[i], Err: fmt.Errorf("%w: %x, published is %s", errChecksum, sum, file.md5), Advice: s.advice()}
+			return nil, nil, fmt.Errorf("datasets: %s has not the published MD5: %x, published is %s; %s", paths[i], sum, file.md5, s.advice())
 		}
 		s.read(contents, parts[i])
 	}

@@ -92,11 +92,11 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(contents []byte) []byte
-		cause  error
+		want   string
 	}{
-		{"missing", func([]byte) []byte { return nil }, errLacking},
-		{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, errChecksum},
-		{"damaged", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, errChecksum},
+		{"missing", func([]byte) []byte { return nil }, "files are missing"},
+		{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, "not the published MD5"},
+		{"damaged", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, "not the published MD5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := slices.Clone(tiny.files)
@@ -105,13 +105,9 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 				files = slices.Delete(files, 2, 3)
 			}
 			_, _, err := tiny.load(t.Context(), folderOf(t, files...))
-			var file *FileError
-			if !errors.Is(err, c.cause) || !errors.As(err, &file) {
-				t.Fatalf("got %v, want %v", err, c.cause)
-			}
-			for _, part := range []string{"batch_3", tiny.folder, tiny.archive.URL, fetch.EnvData, "unpack it again"} {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not name %q", err, part)
+			for _, part := range []string{c.want, "batch_3", tiny.folder, tiny.archive.URL, fetch.EnvData, "unpack it again"} {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%v does not name %q", err, part)
 				}
 			}
 		})
@@ -154,8 +150,8 @@ func TestCIFARNowhere(t *testing.T) {
 				t.Fatal("no error")
 			}
 			for _, part := range append(c.says, f.Folder, f.Cache, fetch.EnvData) {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not name %q", err, part)
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%v does not name %q", err, part)
 				}
 			}
 		})

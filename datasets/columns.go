@@ -47,7 +47,7 @@ func (c Column) width() int {
 }
 
 // append appends the inputs of a cell.
-func (c Column) append(x []float64, cell string) ([]float64, error) {
+func (c Column) append(x []float64, cell string) ([]float64, *fault) {
 	none := isMissing(cell)
 	if c.Categories != nil {
 		if none {
@@ -60,14 +60,14 @@ func (c Column) append(x []float64, cell string) ([]float64, error) {
 			x[len(x)-len(c.Categories)+place] = 1
 			return x, nil
 		case !none:
-			return x, fmt.Errorf("%s: there is no category %q; there are %q", c.Name, cell, c.Categories)
+			return x, &fault{fmt.Sprintf("%s: there is no category %q; there are %q", c.Name, cell, c.Categories), ""}
 		}
 	}
 	switch {
 	case !none:
-		v, err := parseFinite(cell)
-		if err != nil {
-			return x, fmt.Errorf("%s: %w", c.Name, err)
+		v, wrong := parseFinite(cell)
+		if wrong != nil {
+			return x, &fault{c.Name + ": " + wrong.text, wrong.advice}
 		}
 		if x = append(x, v); c.MayMiss {
 			x = append(x, 0)
@@ -75,22 +75,20 @@ func (c Column) append(x []float64, cell string) ([]float64, error) {
 		return x, nil
 	case c.MayMiss:
 		return append(x, math.NaN(), 1), nil
-	case cell != "":
-		return x, fmt.Errorf("%s %w (%s)", c.Name, errMissing, cell)
 	}
-	return x, fmt.Errorf("%s %w", c.Name, errMissing)
+	return x, &fault{fmt.Sprintf("%s has no value (%q)", c.Name, cell), "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there"}
 }
 
 // Inputs are the inputs of a row whose cells are written as in a file that [CSV] reads. The error tells what is wrong with
 // all of them.
 func (c Columns) Inputs(cells []string) (x []float64, err error) {
 	if len(cells) != len(c) {
-		return nil, fmt.Errorf("datasets: %w: %d, expected %d", errFieldCount, len(cells), len(c))
+		return nil, fmt.Errorf("datasets: %d cells, expected %d", len(cells), len(c))
 	}
 	for j, cell := range cells {
-		var wrong error
+		var wrong *fault
 		if x, wrong = c[j].append(x, cell); wrong != nil {
-			err = errors.Join(err, fmt.Errorf("datasets: column %d: %w", j+1, wrong))
+			err = errors.Join(err, fmt.Errorf("datasets: column %d: %s", j+1, wrong.text))
 		}
 	}
 	return x, err

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 )
 
 // CSV says what the columns of a file are.
@@ -36,24 +37,23 @@ type CSV struct {
 // The set has the file's name without folder and extension. [CSV] also reads
 // categories and missing cells.
 //
-// Quoted fields, blanks beside quotes, lines that are empty or blank, a byte order
-// mark, Windows' line ends and a Ctrl-Z at the end are read too. It is an error if a
-// field is missing (empty, or NA, ?, null and the like), is no finite decimal number,
-// or is a whole number that float64 does not hold, and if a line has more or fewer
-// fields than the first. So are two columns of one name, a column without a name, as
-// the row numbers of pandas and R, and a number for a name, as in a file without a
-// line of names. UTF-16, a first line sep= and lines that end with CR alone are
-// refused by name.
+// Fields are quoted as in package encoding/csv. Blanks before and after a field, empty
+// lines, a byte order mark, Windows' line ends and a Ctrl-Z at the end are read too. It
+// is an error if a field is missing (empty, or NA, ?, null and the like), is no finite
+// decimal number, or is a whole number that float64 does not hold, and if a line has more
+// or fewer fields than the first. So are two columns of one name, a column without a
+// name, as the row numbers of pandas and R, a number for a name, as in a file without a
+// line of names, and names that are not UTF-8.
 //
-// The error joins up to ten [*FileError]: of each kind of fault in each column the
-// first, and how many lines have it.
+// The error names up to ten kinds of faults: of each kind in each column the first line,
+// and how many lines have it.
 func ReadCSV(file, target string) (*Regression, error) { return CSV{Target: target}.Read(file) }
 
 // Read reads a file as ReadCSV does.
 func (c CSV) Read(file string) (*Regression, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &FileError{File: file, Err: err}
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	set, err := c.parse(string(text), file)
 	if err != nil {
@@ -67,89 +67,80 @@ func (c CSV) Read(file string) (*Regression, error) {
 // parse is Read of a text; file is used in messages only.
 func (c CSV) parse(text, file string) (*Regression, error) {
 	text = strings.TrimRight(strings.TrimPrefix(text, "\xef\xbb\xbf"), "\x1a\r\n")
-	if advice, err := checkText(text); err != nil {
-		return nil, &FileError{File: file, Line: 1, Err: err, Advice: advice}
+	lines := csv.NewReader(strings.NewReader(text))
+	lines.Comma = separatorOf(text)
+	lines.TrimLeadingSpace = lines.Comma != '\t'
+	names, err := lines.Read()
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: there is no line of column names: %w", file, err)
 	}
-	lines := lines{rest: text, separator: separatorOf(text)}
-	found := faults{file: file, count: map[fault]int{}}
-	fail := func(column int, err error, advice string) { found.add(lines.number, column, err, advice) }
-	names, err := lines.read()
-	switch {
-	case err == io.EOF:
-		fail(-1, errEmpty, "")
-	case err != nil:
-		fail(len(names), err, adviceQuotes)
-	case len(names) < 2:
-		fail(-1, fmt.Errorf("there is one column, %q; a regression needs a target and at least one input, separated by commas, semicolons or tabs", names[0]), "")
-	}
-	if err := found.err(); err != nil {
-		return nil, err
-	}
-	columns, y := make(Columns, len(names)), c.checkNames(names, fail)
-	words := make([]map[string]bool, len(names)) // of columns of words
 	for j, name := range names {
-		columns[j].Name = name
-		if slices.Contains(c.Categories, name) {
-			words[j] = map[string]bool{}
-		}
+		names[j] = strings.TrimSpace(name)
 	}
+	var found faults
+	y := c.checkNames(names, &found)
 	type row struct {
 		line  int
 		cells []string
 	}
 	var rows []row
 	for {
-		cells, err := lines.read()
+		cells, err := lines.Read()
 		if err == io.EOF {
 			break
 		}
-		rows = append(rows, row{lines.number, cells})
-		switch {
-		case err != nil:
-			fail(len(cells), err, adviceQuotes)
-		case len(cells) != len(names):
-			fail(-1, fmt.Errorf("%w: %d, expected %d", errFieldCount, len(cells), len(names)), "")
+		if wrong, is := errors.AsType[*csv.ParseError](err); is && wrong.Err == csv.ErrFieldCount {
+			found.add(wrong.Line, 0, fault{fmt.Sprintf("%v: %d, expected %d", wrong.Err, len(cells), len(names)), ""})
+			continue
+		} else if is {
+			found.add(wrong.Line, 0, fault{wrong.Err.Error(), "quotes are the first and the last character of a field, and those inside are doubled"})
+			continue
 		}
-		for j, cell := range cells[:min(len(cells), len(names))] {
-			none := isMissing(cell)
+		for j, cell := range cells {
+			cells[j] = strings.TrimSpace(cell)
+		}
+		line, _ := lines.FieldPos(0)
+		rows = append(rows, row{line, cells})
+	}
+	if len(rows) == 0 && len(found) == 0 {
+		found.add(1, 0, fault{"there is no line of values that can be read", ""})
+	}
+	columns := make(Columns, len(names))
+	for j, name := range names {
+		columns[j].Name = name
+		category, words := slices.Contains(c.Categories, name), map[string]bool{}
+		for _, row := range rows {
+			none := isMissing(row.cells[j])
 			switch {
-			case words[j] != nil && !none:
-				words[j][cell] = true
-			case words[j] != nil && c.FillMissing:
-				words[j][""] = true
+			case category && !none:
+				words[row.cells[j]] = true
+			case category && c.FillMissing:
+				words[""] = true
 			case none && c.FillMissing && j != y:
 				columns[j].MayMiss = true
 			}
 		}
-	}
-	for j, of := range words {
-		if of != nil {
-			columns[j].Categories = slices.Sorted(maps.Keys(of))
+		if category {
+			columns[j].Categories = slices.Sorted(maps.Keys(words))
 		}
-		if len(of) > maxCategories {
-			fail(j, fmt.Errorf("%s has %d categories, and %d are allowed", names[j], len(of), maxCategories), "leave the column out if it names the rows, or put rare ones together")
+		if len(words) > maxCategories {
+			found.add(1, j+1, fault{fmt.Sprintf("%s has %d categories, and %d are allowed", name, len(words), maxCategories), "leave the column out if it names the rows, or put rare ones together"})
 		}
-	}
-	if len(rows) == 0 {
-		fail(-1, errEmpty, "")
 	}
 	set := &Regression{N: len(rows)}
 	for _, row := range rows {
-		if len(row.cells) != len(names) {
-			continue
-		}
-		lines.number = row.line
 		for j, cell := range row.cells {
 			to := &set.X
 			if j == y {
 				to = &set.Y
 			}
-			if *to, err = columns[j].append(*to, cell); err != nil {
-				fail(j, err, adviceOn(err))
+			var wrong *fault
+			if *to, wrong = columns[j].append(*to, cell); wrong != nil {
+				found.add(row.line, j+1, *wrong)
 			}
 		}
 	}
-	if err := found.err(); err != nil {
+	if err := found.err(file); err != nil {
 		return nil, err
 	}
 	columns = slices.Delete(columns, y, y+1)
@@ -166,12 +157,15 @@ func (c CSV) parse(text, file string) (*Regression, error) {
 const maxCategories = 1000
 
 // checkNames reports what is wrong with the names of columns, and returns the place of the target.
-func (c CSV) checkNames(names []string, fail func(column int, err error, advice string)) (y int) {
+func (c CSV) checkNames(names []string, found *faults) (y int) {
+	if len(names) < 2 {
+		found.add(1, 0, fault{fmt.Sprintf("there is one column, %q; a regression needs a target and at least one input, separated by commas, semicolons or tabs", names[0]), ""})
+	}
 	for j, name := range names {
-		if advice, err := checkColumnName(name); err != nil {
-			fail(j, err, advice)
+		if wrong := checkColumnName(name); wrong != nil {
+			found.add(1, j+1, *wrong)
 		} else if slices.Contains(names[:j], name) {
-			fail(j, fmt.Errorf("there are two columns %q", name), "give each a name of its own")
+			found.add(1, j+1, fault{fmt.Sprintf("there are two columns %q", name), "give each a name of its own"})
 		}
 	}
 	y = len(names) - 1
@@ -179,144 +173,63 @@ func (c CSV) checkNames(names []string, fail func(column int, err error, advice 
 		y = slices.Index(names, c.Target)
 	}
 	if y < 0 {
-		fail(-1, fmt.Errorf("there is no column %q for the target; the columns are %s", c.Target, strings.Join(names, ", ")), "")
+		found.add(1, 0, fault{fmt.Sprintf("there is no column %q for the target; the columns are %s", c.Target, strings.Join(names, ", ")), "give CSV.Target the name of a column"})
 	}
 	for _, name := range c.Categories {
 		switch j := slices.Index(names, name); {
 		case j < 0:
-			fail(-1, fmt.Errorf("there is no column %q of categories; the columns are %s", name, strings.Join(names, ", ")), "give CSV.Categories names of columns")
+			found.add(1, 0, fault{fmt.Sprintf("there is no column %q of categories; the columns are %s", name, strings.Join(names, ", ")), "give CSV.Categories names of columns"})
 		case j == y:
-			fail(j, fmt.Errorf("the target %s cannot have categories", name), "give classes the numbers 0, 1, ...")
+			found.add(1, j+1, fault{fmt.Sprintf("the target %s cannot have categories", name), "give classes the numbers 0, 1, ..."})
 		}
 	}
 	return y
 }
 
-// A fault is a kind of fault in a column. The advice tells kinds apart.
-type fault struct {
+// A fault is what is wrong with a cell or a line, and what to do about it.
+type fault struct{ text, advice string }
+
+// faults are what is wrong with a file: of each kind the first, and how many lines have it. Faults of one column with the
+// same advice are of one kind.
+type faults []struct {
 	column int
-	advice string
+	fault
+	lines int
 }
 
-// faults are what is wrong with a file.
-type faults struct {
-	file  string
-	first []*FileError // of each kind
-	count map[fault]int
-}
-
-// add adds a fault in a column, counted from 0; -1 is the whole line.
-func (f *faults) add(line, column int, err error, advice string) {
-	kind := fault{column + 1, advice}
-	if f.count[kind]++; f.count[kind] == 1 {
-		f.first = append(f.first, &FileError{File: f.file, Line: line, Column: column + 1, Err: err, Advice: advice})
+// add adds a fault in a column, counted from 1; 0 is the whole line.
+func (f *faults) add(line, column int, wrong fault) {
+	for i := range *f {
+		if kind := &(*f)[i]; kind.column == column && kind.advice == wrong.advice {
+			kind.lines++
+			return
+		}
 	}
+	place := fmt.Sprintf("line %d", line)
+	if column > 0 {
+		place += fmt.Sprintf(", column %d", column)
+	}
+	*f = append(*f, faults{{column, fault{place + ": " + wrong.text, wrong.advice}, 1}}...)
 }
 
-// err returns the faults by lines, nil if there are none.
-func (f *faults) err() error {
+// err names the faults of a file. It is nil if there are none.
+func (f faults) err(file string) error {
 	const most = 10
 	var all []error
-	slices.SortStableFunc(f.first, func(a, b *FileError) int { return a.Line - b.Line })
-	for _, e := range f.first[:min(len(f.first), most)] {
-		if n := f.count[fault{e.Column, e.Advice}]; n > 1 {
-			e.Err = fmt.Errorf("%w (%d lines in all)", e.Err, n)
+	for _, kind := range f[:min(len(f), most)] {
+		text := kind.text
+		if kind.lines > 1 {
+			text += fmt.Sprintf(" (%d lines in all)", kind.lines)
 		}
-		all = append(all, e)
+		if kind.advice != "" {
+			text += "; " + kind.advice
+		}
+		all = append(all, fmt.Errorf("datasets: %s: %s", file, text))
 	}
-	if more := len(f.first) - most; more > 0 {
-		all = append(all, &FileError{File: f.file, Err: fmt.Errorf("there are %d more kinds of faults", more)})
+	if more := len(f) - most; more > 0 {
+		all = append(all, fmt.Errorf("datasets: %s: there are %d more kinds of faults", file, more))
 	}
 	return errors.Join(all...)
-}
-
-const adviceQuotes = "quotes are the first and the last character of a field, and those inside are doubled"
-
-// adviceOn says what to do about a cell.
-func adviceOn(err error) string {
-	switch {
-	case errors.Is(err, errMissing):
-		return "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there"
-	case errors.Is(err, errNotFinite):
-		return "leave the line out, or give it a finite value"
-	case errors.Is(err, errNotHeld):
-		return "leave the column out if it names the rows, or else count from a nearer start"
-	}
-	return "all values are decimal numbers with a point; name columns of words in CSV.Categories"
-}
-
-// lines are the lines of a text that are not blank.
-type lines struct {
-	rest          string
-	separator     rune
-	number, ahead int // of the line that was read last, and of all lines read; quotes can extend a line
-}
-
-// read returns the fields of the next line, without the blanks around them. With an error it returns those before the fault.
-func (l *lines) read() (fields []string, err error) {
-	for {
-		line, after, _ := strings.Cut(l.rest, "\n")
-		if strings.TrimSpace(line) != "" {
-			break
-		}
-		if l.rest == "" {
-			return nil, io.EOF
-		}
-		l.rest = after
-		l.ahead++
-	}
-	fields, rest, err := cutLine(l.rest, l.separator)
-	if err != nil {
-		_, rest, _ = strings.Cut(rest, "\n")
-	}
-	l.number = l.ahead + 1
-	l.ahead += strings.Count(l.rest[:len(l.rest)-len(rest)], "\n")
-	l.rest = rest
-	return fields, err
-}
-
-// cutLine cuts the first line off a text. After an error, rest begins at the fault.
-func cutLine(text string, separator rune) (fields []string, rest string, err error) {
-	blank := func(r rune) bool { return r != separator && r != '\n' && unicode.IsSpace(r) }
-	ends := string(separator) + "\n"
-	for {
-		field := ""
-		text = strings.TrimLeftFunc(text, blank)
-		quoted := strings.HasPrefix(text, `"`)
-		if quoted {
-			end := 1 // after the closing quote
-			for {
-				part := strings.IndexByte(text[end:], '"')
-				if part < 0 {
-					return fields, text, errors.New("a quote is not closed")
-				}
-				end += part + 1
-				if !strings.HasPrefix(text[end:], `"`) {
-					break
-				}
-				end++ // it was doubled
-			}
-			field = strings.ReplaceAll(text[1:end-1], `""`, `"`)
-			text = strings.TrimLeftFunc(text[end:], blank)
-		}
-		end := strings.IndexAny(text, ends)
-		if end < 0 {
-			end = len(text)
-		}
-		switch plain := text[:end]; {
-		case quoted && plain != "":
-			return fields, text, fmt.Errorf("%q follows a closing quote", plain)
-		case strings.Contains(plain, `"`):
-			return fields, text, errors.New("there is a quote inside of a field without quotes")
-		default:
-			field += plain
-		}
-		fields = append(fields, strings.TrimSpace(field))
-		if text = text[end:]; text == "" || text[0] == '\n' {
-			return fields, strings.TrimPrefix(text, "\n"), nil
-		}
-		text = text[1:]
-	}
 }
 
 // isMissing says whether a field stands for a value that is not there.
@@ -329,46 +242,16 @@ var missingWords = []string{ // of at most 7 bytes
 	"#null!", "#div/0!", "#value!", "1.#qnan", "1.#ind", "-1.#ind",
 }
 
-// loneCR is a carriage return that ends no line of Windows.
-var loneCR = regexp.MustCompile(`\r[^\r\n]`)
+// quoted are the fields in quotes, of which one may not end.
+var quoted = regexp.MustCompile(`"[^"]*"?`)
 
-// checkText says why a text cannot be read as a table, and what to do about it.
-func checkText(text string) (advice string, err error) {
-	line, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n\t \""), "\n")
-	switch {
-	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"), strings.Contains(line, "\x00"):
-		return "save it as UTF-8 (Excel: CSV UTF-8)", errors.New("the text is not UTF-8 but, it seems, UTF-16")
-	case strings.HasPrefix(strings.ToLower(line), "sep="):
-		return "delete this line: the separator is found without it", errors.New("the first line names a separator for Excel, not the columns")
-	case loneCR.MatchString(text):
-		return "save it with the line ends of Unix or Windows", errors.New("lines end with CR alone, as on old Macs")
-	}
-	return "", nil
-}
-
-// separatorOf is the separator that the first line of a text that is not blank has most of outside of quotes, a comma where
-// it has none.
+// separatorOf is the separator that the first line of a text which is not empty has most of outside of quotes, a comma
+// where it has none.
 func separatorOf(text string) rune {
-	counts := make(map[rune]int)
-	quoted, blank := false, true
-	for _, c := range text {
-		if c == '"' {
-			quoted = !quoted
-		}
-		if c == '\n' && !quoted {
-			if !blank {
-				break
-			}
-			clear(counts)
-		}
-		blank = blank && unicode.IsSpace(c)
-		if !quoted {
-			counts[c]++
-		}
-	}
+	line, _, _ := strings.Cut(strings.TrimLeft(quoted.ReplaceAllString(text, ""), "\r\n"), "\n")
 	separator := ','
 	for _, other := range ";\t" {
-		if counts[other] > counts[separator] {
+		if strings.Count(line, string(other)) > strings.Count(line, string(separator)) {
 			separator = other
 		}
 	}
@@ -376,15 +259,17 @@ func separatorOf(text string) rune {
 }
 
 // checkColumnName says why a column cannot have a name, and what to do about it.
-func checkColumnName(name string) (advice string, err error) {
+func checkColumnName(name string) *fault {
 	_, notNumber := strconv.ParseFloat(name, 64)
 	switch {
+	case !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\r"):
+		return &fault{fmt.Sprintf("the column's name is %q: the text is not UTF-8, or its lines end with CR alone", name), "save it as UTF-8 (Excel: CSV UTF-8), with the line ends of Unix or Windows"}
 	case name == "" || strings.HasPrefix(name, "Unnamed: "): // as pandas calls a column without a name
-		return "row numbers are no inputs: write the file without them (pandas: to_csv(index=False), R: row.names = FALSE); name the column if it is an input", errors.New("the column has no name")
+		return &fault{"the column has no name", "row numbers are no inputs: write the file without them (pandas: to_csv(index=False), R: row.names = FALSE); name the column if it is an input"}
 	case notNumber == nil || errors.Is(notNumber, strconv.ErrRange):
-		return "the first line has the columns' names: write one above the data, or call the column x" + name, fmt.Errorf("the column's name is the number %s", name)
+		return &fault{"the column's name is the number " + name, "the first line has the columns' names: write one above the data, or call the column x" + name}
 	}
-	return "", nil
+	return nil
 }
 
 // parseFinite reads a decimal number. Go's own parser also takes hexadecimal
@@ -392,19 +277,19 @@ func checkColumnName(name string) (advice string, err error) {
 // file each of these is damage. A whole number that float64 does not hold, such as
 // an identifier of 17 digits, would become equal to others. It is refused too, unless
 // it is how the number of float64 is written in the fewest digits, as 1e23 is.
-func parseFinite(field string) (float64, error) {
+func parseFinite(field string) (float64, *fault) {
 	v, err := strconv.ParseFloat(field, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && notFinite(v):
-		return 0, fmt.Errorf("%w: %q", errNotFinite, field)
+		return 0, &fault{fmt.Sprintf("not a finite number: %q", field), "leave the line out, or give it a finite value"}
 	case err != nil || strings.ContainsAny(field, "xX_"):
-		return 0, fmt.Errorf("%q is not a decimal number", field)
+		return 0, &fault{fmt.Sprintf("%q is not a decimal number", field), "all values are decimal numbers with a point; name columns of words in CSV.Categories"}
 	}
 	if math.Abs(v) >= 1<<53 {
 		written, _ := new(big.Rat).SetString(field) // what ParseFloat reads, Rat does
 		shortest, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'e', -1, 64))
 		if exact := new(big.Rat).SetFloat64(v); written.IsInt() && written.Cmp(exact) != 0 && written.Cmp(shortest) != 0 {
-			return 0, fmt.Errorf("%w %s, which would be %.0f", errNotHeld, field, v)
+			return 0, &fault{fmt.Sprintf("float64 does not hold the whole number %s, which would be %.0f", field, v), "leave the column out if it names the rows, or else count from a nearer start"}
 		}
 	}
 	return v, nil

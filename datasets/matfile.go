@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"compress/zlib"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 )
-
-var errMATFormat = errors.New("not the expected MATLAB file of version 5")
 
 // miCOMPRESSED is the type of a compressed element, by its name in MATLAB's description of the format.
 const miCOMPRESSED = 15
@@ -31,7 +28,7 @@ type matArray struct {
 func readMAT(file io.Reader, limit int64) (map[string]matArray, error) {
 	r := bufio.NewReaderSize(file, 1<<16)
 	if _, err := r.Discard(headerSize); err != nil {
-		return nil, fmt.Errorf("%w: the header: %w", errMATFormat, err)
+		return nil, fmt.Errorf("the header of the MATLAB file: %w", err)
 	}
 	arrays := map[string]matArray{}
 	for {
@@ -53,7 +50,7 @@ func readMAT(file io.Reader, limit int64) (map[string]matArray, error) {
 			}
 		}
 		if n > limit {
-			return nil, fmt.Errorf("%w: an array of %d bytes, of which %d are allowed", errMATFormat, n, limit)
+			return nil, fmt.Errorf("an array of %d bytes, of which %d are allowed", n, limit)
 		}
 		body := make([]byte, n)
 		if _, err := io.ReadFull(matrix, body); err != nil {
@@ -87,14 +84,14 @@ func matTag(r io.Reader) (kind uint32, size int64, err error) {
 // into the tag itself.
 func matPart(body []byte) (data, rest []byte, err error) {
 	if len(body) < tagSize {
-		return nil, nil, fmt.Errorf("%w: %d bytes where a part should begin", errMATFormat, len(body))
+		return nil, nil, fmt.Errorf("%d bytes where a part of a MATLAB array should begin", len(body))
 	}
 	n := int(binary.LittleEndian.Uint32(body[4:]))
 	if small := int(binary.LittleEndian.Uint16(body[2:])); 0 < small && small <= 4 {
 		return body[4 : 4+small], body[tagSize:], nil
 	}
 	if body = body[tagSize:]; n > len(body) {
-		return nil, nil, fmt.Errorf("%w: a part of %d bytes, and %d are left", errMATFormat, n, len(body))
+		return nil, nil, fmt.Errorf("a part of a MATLAB array of %d bytes, and %d are left", n, len(body))
 	}
 	return body[:n:n], body[min((n+7)&^7, len(body)):], nil
 }

@@ -59,7 +59,7 @@ func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6",
 // [fetch.Fetcher] for the details and its errors.
 //
 // A file is held to its published size and SHA-256. What cannot be read is
-// reported as a [*FileError].
+// an error.
 //
 // The result takes 225 and 80 MB of memory.
 func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error) {
@@ -77,7 +77,7 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 	}
 	m, err := readSVHN(path, s.images)
 	if err != nil {
-		return nil, &FileError{File: path, Err: err, Advice: fmt.Sprintf("get %s from %s again", s.file, svhnURL+s.file)}
+		return nil, fmt.Errorf("datasets: %s: %w; get %s from %s again", path, err, s.file, svhnURL+s.file)
 	}
 	m.Name = name
 	return m, nil
@@ -98,7 +98,7 @@ func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	}
 	sum := sha256.Sum256(m.Pixels)
 	if got := hex.EncodeToString(sum[:]); got != svhnExcerptPixels {
-		return nil, fmt.Errorf("datasets: the first %d images of SVHN train: %w: SHA-256 of the pixels is %s, not %s; remove or replace the file", m.N, errShape, got, svhnExcerptPixels)
+		return nil, fmt.Errorf("datasets: the first %d images of SVHN train: the SHA-256 of the pixels is %s, not %s; remove or replace the file", m.N, got, svhnExcerptPixels)
 	}
 	m.Name, m.Labels = "first 1083 images of SVHN train, no labels", nil
 	return m, nil
@@ -114,7 +114,7 @@ func svhnBeginning(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 		if found {
 			m, err := readSVHN(path, svhnExcerptImages)
 			if err != nil {
-				return nil, &FileError{File: path, Err: err, Advice: "remove or replace the file"}
+				return nil, fmt.Errorf("datasets: %s: %w; remove or replace the file", path, err)
 			}
 			return m, nil
 		}
@@ -159,7 +159,7 @@ func parseSVHN(file io.Reader, n int) (*Images, error) {
 	}
 	x := arrays["X"]
 	if !slices.Equal(x.dims, []int{ImageSide, ImageSide, ImageChannels, n}) || len(x.data) != n*ImageSize {
-		return nil, fmt.Errorf("%w: variable X has dimensions %v and %d bytes, expected 32 x 32 x 3 x %d", errShape, x.dims, len(x.data), n)
+		return nil, fmt.Errorf("variable X has dimensions %v and %d bytes, expected 32 x 32 x 3 x %d", x.dims, len(x.data), n)
 	}
 	pixels := x.data
 	// Column-major with the image last is the wanted order but for rows and
@@ -170,7 +170,7 @@ func parseSVHN(file io.Reader, n int) (*Images, error) {
 	m := &Images{Classes: svhnClasses(), Pixels: pixels, N: n}
 	y, labelled := arrays["y"]
 	if labelled && len(y.data) != n {
-		return nil, fmt.Errorf("%w: variable y has %d bytes, expected %d labels", errShape, len(y.data), n)
+		return nil, fmt.Errorf("variable y has %d bytes, expected %d labels", len(y.data), n)
 	}
 	for _, digit := range y.data {
 		m.Labels = append(m.Labels, int(digit)%10)

@@ -95,28 +95,25 @@ func TestSVHNRefuses(t *testing.T) {
 		return v
 	}
 	for _, c := range []struct {
-		name  string
-		data  []byte
-		cause error
+		name string
+		data []byte
+		want string
 	}{
-		{"no MATLAB file", bytes.Repeat([]byte("<html>"), 50), nil},
-		{"cut in the images", whole[:5000], nil},
-		{"no images", matOf(y), errShape},
-		{"fewer images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 3}, v.data[:3*ImageSize] }), y), errShape},
-		{"more images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 5}, make([]byte, 5*ImageSize) }), y), errMATFormat},
-		{"images of other sides", matOf(with(x, func(v *matVariable) { v.dims = []int{3, 32, 32, 4} }), y), errShape},
-		{"fewer labels", matOf(x, with(y, func(v *matVariable) { v.dims, v.data = []int{3, 1}, []byte{1, 2, 3} })), errShape},
+		{"no MATLAB file", bytes.Repeat([]byte("<html>"), 50), ""},
+		{"cut in the images", whole[:5000], ""},
+		{"no images", matOf(y), "variable X"},
+		{"fewer images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 3}, v.data[:3*ImageSize] }), y), "variable X"},
+		{"more images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 5}, make([]byte, 5*ImageSize) }), y), "are allowed"},
+		{"images of other sides", matOf(with(x, func(v *matVariable) { v.dims = []int{3, 32, 32, 4} }), y), "variable X"},
+		{"fewer labels", matOf(x, with(y, func(v *matVariable) { v.dims, v.data = []int{3, 1}, []byte{1, 2, 3} })), "variable y"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, file := tinySVHN(c.data)
 			_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
-			var broken *FileError
-			if !errors.As(err, &broken) || (c.cause != nil && !errors.Is(err, c.cause)) {
-				t.Errorf("got %v, want %v", err, c.cause)
-				return
-			}
-			if filepath.Base(broken.File) != "tiny_32x32.mat" || !strings.Contains(err.Error(), svhnURL+"tiny_32x32.mat again") {
-				t.Errorf("%q does not say which file, or what to do", err)
+			for _, want := range []string{c.want, "/tiny_32x32.mat: ", svhnURL + "tiny_32x32.mat again"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not name %q", err, want)
+				}
 			}
 		})
 	}
@@ -183,7 +180,7 @@ func TestSVHNTrainExcerptRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, testFile{svhnExcerptFile, c.data}))
-			if !errors.Is(err, errShape) || !strings.Contains(err.Error(), "remove or replace the file") {
+			if err == nil || !strings.Contains(err.Error(), "remove or replace the file") {
 				t.Errorf("%s: got %v", c.name, err)
 			}
 		})
