@@ -137,7 +137,40 @@ func (p exactProblem) posterior() experiment.Experiments {
 
 // runs are the experiments of a method.
 func (p exactProblem) runs(m experiment.Method) experiment.Experiments {
-	return crossed(p.experiment(m, p.fromPosterior), p.splits, exactSeeds)
+	posteriors := sync.OnceValues(p.posteriors)
+	e := p.experiment(m, func(found *experiment.Predictions) (map[string]float64, error) {
+		all, err := posteriors()
+		if err != nil {
+			return nil, err
+		}
+		return apart(found, all[found.Split])
+	})
+	e.Task.Data = besidePosterior{p.data, posteriors}
+	return crossed(e, p.splits, exactSeeds)
+}
+
+// besidePosterior is the data of experiments that are measured by their distance from posteriors. Without the posteriors of all
+// splits there are no data, so that nothing is trained that could not be measured.
+type besidePosterior struct {
+	experiment.Source
+	posteriors func() ([]*experiment.Predictions, error)
+}
+
+// Identity implements spec.Identifier by the data alone.
+func (b besidePosterior) Identity() spec.Identity {
+	return spec.Identity{Type: fmt.Sprintf("%T", b.Source), Value: b.Source}
+}
+
+// Load implements experiment.Source.
+func (b besidePosterior) Load(ctx context.Context, split int) (experiment.Data, error) {
+	all, err := b.posteriors()
+	if err == nil && all[split].Diverged {
+		err = fmt.Errorf("where: there is no distance from a posterior that diverged: %s", all[split].Reason)
+	}
+	if err != nil {
+		return experiment.Data{}, err
+	}
+	return b.Source.Load(ctx, split)
 }
 
 // ExactSets are the experiments of questions 2 and 7: the posteriors, and the methods, whose distances are measured from the
@@ -225,30 +258,24 @@ func halvesApart(p *experiment.Predictions) (map[string]float64, error) {
 	return apart(&halves[0], &halves[1])
 }
 
-// posteriors are the predictions of posteriors that were read, by the identities of their experiments.
-var posteriors sync.Map
-
-// fromPosterior is how far predictions are from the posterior of their split in the repository's results.
-func (p exactProblem) fromPosterior(found *experiment.Predictions) (map[string]float64, error) {
-	e := p.posterior()[found.Split]
-	if read, has := posteriors.Load(e.ID()); has {
-		return apart(found, read.(*experiment.Predictions))
-	}
-	folder, err := results.DefaultDir()
+// posteriors are the predictions of the posterior of each split in the repository's results.
+func (p exactProblem) posteriors() (all []*experiment.Predictions, err error) {
+	x, err := tables.Committed()
 	if err != nil {
 		return nil, err
 	}
-	posterior, err := (&experiment.Store{Folder: folder}).Predictions(e)
-	switch {
-	case errors.Is(err, experiment.ErrNoPredictions):
-		return nil, fmt.Errorf("where: %w; draw the posterior: reproduce run where-posterior (for question 7 where-posterior-gaps), and if its row is stored already, with another --store, whose files of predictions belong into %s", err, folder)
-	case err != nil:
-		return nil, err
-	case posterior.Diverged:
-		return nil, fmt.Errorf("where: there is no distance from a posterior that diverged: %s", posterior.Reason)
+	for _, e := range p.posterior() {
+		r, _ := x.Find(e)
+		posterior, err := r.Predictions()
+		if errors.Is(err, experiment.ErrNoPredictions) {
+			err = fmt.Errorf("where: %v: %w; draw the posterior: reproduce run where-posterior (for question 7 where-posterior-gaps), and if its row is stored already, with another --store, whose files of predictions belong into figures/runs", e, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, posterior)
 	}
-	posteriors.Store(e.ID(), posterior)
-	return apart(found, posterior)
+	return all, nil
 }
 
 // bySeed is a mean over the splits and then over the seeds.
@@ -334,7 +361,7 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
 	for _, m := range exactMethods() {
-		drawn = append(drawn, cubic.runs(m)[0])
+		drawn = append(drawn, cubic.experiment(m, nil)) // the first split and seed, with the cubic as its data
 	}
 	var list []experiment.Result
 	for _, e := range drawn {

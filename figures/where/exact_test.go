@@ -183,10 +183,14 @@ func TestExactSets(t *testing.T) {
 			must.Do(t, e.Check())
 		}
 	}
-	// A posterior that was not drawn is named before distances are taken from it.
-	p := exactProblems()[1]
+}
+
+// Without a posterior nothing is trained, and the error says how to draw it.
+func TestNoPosterior(t *testing.T) {
+	p := exactProblems()[0]
 	p.noise = 0.123
-	if _, err := p.fromPosterior(predicted(1)); err == nil || !strings.Contains(err.Error(), "run where-posterior") {
+	engine := experiment.Engine{Progress: func(float64, string) { t.Error("something is trained") }}
+	if _, err := engine.Run(t.Context(), p.runs(methods.Density)...); err == nil || !strings.Contains(err.Error(), "run where-posterior") {
 		t.Errorf("without a posterior: %v", err)
 	}
 }
