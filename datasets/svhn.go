@@ -13,19 +13,10 @@ import (
 	"densityuncertainty/datasets/fetch"
 )
 
-// SVHNPart is a part of SVHN.
-type SVHNPart string
-
-// The parts of SVHN: 73257 images to train on and 26032 to test on.
-const (
-	SVHNTrain SVHNPart = "train"
-	SVHNTest  SVHNPart = "test"
-)
-
 const (
 	svhnURL = "http://ufldl.stanford.edu/housenumbers/"
 
-	svhnExcerptFile   = "train_first1083_32x32.mat"
+	svhnExcerptFile   = "svhn/train_first1083_32x32.mat"
 	svhnExcerptImages = 1083
 )
 
@@ -34,50 +25,43 @@ var svhnExcerptPixels = "0262ac544c6e4be84856419914e2f4b5fcd1d2e414be72bedaf86c2
 
 // svhnFile is the file of a part, with what is published on it.
 type svhnFile struct {
-	file   string
-	sha256 string
-	size   int64
+	fetch.File
 	images int
 }
 
-var svhnFiles = map[SVHNPart]svhnFile{
-	SVHNTrain: {"train_32x32.mat", "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8", 182040794, 73257},
-	SVHNTest:  {"test_32x32.mat", "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b", 64275384, 26032},
-}
+var (
+	svhnTrain = svhnFile{fetch.File{Name: "svhn/train_32x32.mat", URL: svhnURL + "train_32x32.mat", SHA256: "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8", Size: 182040794}, 73257}
+	svhnTest  = svhnFile{fetch.File{Name: "svhn/test_32x32.mat", URL: svhnURL + "test_32x32.mat", SHA256: "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b", Size: 64275384}, 26032}
+)
 
 func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"} }
 
-// SVHN returns a part of the cropped digits of SVHN (its "format 2"; Netzer et al.
+// SVHNTest returns the 26032 test images of the cropped digits of SVHN (its "format 2"; Netzer et al.
 // 2011, Reading Digits in Natural Images with Unsupervised Feature Learning; for
-// non-commercial use only), in the order of the file. The label of an image is its digit; the files write 10 for
+// non-commercial use only), in the order of the file. The label of an image is its digit; the file writes 10 for
 // the digit 0.
 //
-// The file ({train,test}_32x32.mat: 182 and 64 MB) is looked for in
-// the folder named by the environment variable DENSITYUNCERTAINTY_DATA, and in a
-// folder svhn there; then in the cache, as svhn/train_32x32.mat and so on; and last
+// The file, svhn/test_32x32.mat (64 MB), is looked for in
+// the folder named by the environment variable DENSITYUNCERTAINTY_DATA, then in the cache, and last
 // at its official address. f sets these places; nil means the defaults. See
 // [fetch.Fetcher] for the details and its errors.
 //
-// A file is held to its published size and SHA-256. What cannot be read is
+// The file is held to its published size and SHA-256. What cannot be read is
 // an error.
 //
-// The result takes 225 and 80 MB of memory.
-func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error) {
-	set, known := svhnFiles[part]
-	if !known {
-		return nil, fmt.Errorf("datasets: unknown part %q of SVHN; the parts are %s and %s", part, SVHNTrain, SVHNTest)
-	}
-	return set.load(ctx, f, "SVHN "+string(part))
+// The result takes 80 MB of memory.
+func SVHNTest(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
+	return svhnTest.load(ctx, f, "SVHN test")
 }
 
 func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Images, error) {
-	path, err := s.get(ctx, f)
+	path, err := f.Get(ctx, s.File)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: getting %s: %w", name, err)
 	}
 	m, err := readSVHN(path, s.images)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w; get %s from %s again", path, err, s.file, svhnURL+s.file)
+		return nil, fmt.Errorf("datasets: %s: %w; get %s again", path, err, s.URL)
 	}
 	m.Name = name
 	return m, nil
@@ -88,9 +72,10 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 // needs labels or the test part. Neighbours often are digits of one house number,
 // so these are fewer than 1083 independent images.
 //
-// They are read from train_first1083_32x32.mat, in the folder named by the
-// environment variable DENSITYUNCERTAINTY_DATA or a folder svhn there. If that
-// file is not there they are the beginning of [SVHN]'s training part.
+// They are read from svhn/train_first1083_32x32.mat in the folder named by the
+// environment variable DENSITYUNCERTAINTY_DATA. If that file is not there they are the
+// beginning of the training part, svhn/train_32x32.mat (182 MB), which is found as
+// [SVHNTest] finds its file.
 func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	m, err := svhnBeginning(ctx, f)
 	if err != nil {
@@ -106,38 +91,23 @@ func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 
 // svhnBeginning reads the excerpt's images from the local file, or else from the training part.
 func svhnBeginning(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
-	for _, name := range []string{svhnExcerptFile, "svhn/" + svhnExcerptFile} {
-		path, found, err := f.Local(name)
-		if err != nil {
-			return nil, fmt.Errorf("datasets: %w", err)
-		}
-		if found {
-			m, err := readSVHN(path, svhnExcerptImages)
-			if err != nil {
-				return nil, fmt.Errorf("datasets: %s: %w; remove or replace the file", path, err)
-			}
-			return m, nil
-		}
+	path, found, err := f.Local(svhnExcerptFile)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	m, err := SVHN(ctx, f, SVHNTrain)
+	if found {
+		m, err := readSVHN(path, svhnExcerptImages)
+		if err != nil {
+			return nil, fmt.Errorf("datasets: %s: %w; remove or replace the file", path, err)
+		}
+		return m, nil
+	}
+	m, err := svhnTrain.load(ctx, f, "SVHN train")
 	if err != nil {
 		return nil, err
 	}
 	m.N, m.Pixels = svhnExcerptImages, slices.Clone(m.Pixels[:svhnExcerptImages*ImageSize])
 	return m, nil
-}
-
-// get returns the path of the file, in the local folder or a folder svhn there or in the cache.
-func (s svhnFile) get(ctx context.Context, f *fetch.Fetcher) (string, error) {
-	file := fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256}
-	_, found, err := f.Local(file.Name)
-	if err != nil {
-		return "", err
-	}
-	if !found {
-		file.Name = "svhn/" + file.Name
-	}
-	return f.Get(ctx, file)
 }
 
 // readSVHN reads a file of n images.

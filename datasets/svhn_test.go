@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,8 +43,8 @@ func digits() *Images {
 // tinySVHN describes and names a file as if it were published.
 func tinySVHN(data []byte) (svhnFile, testFile) {
 	sum := sha256.Sum256(data)
-	set := svhnFile{file: "tiny_32x32.mat", sha256: hex.EncodeToString(sum[:]), size: int64(len(data)), images: 4}
-	return set, testFile{set.file, data}
+	set := svhnFile{fetch.File{Name: "svhn/tiny_32x32.mat", URL: svhnURL + "tiny_32x32.mat", SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}, 4}
+	return set, testFile{set.Name, data}
 }
 
 func TestSVHN(t *testing.T) {
@@ -63,25 +62,10 @@ func TestSVHN(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, file := tinySVHN(c.data)
-			inFolder := file
-			inFolder.name = "svhn/" + file.name
-			for _, test := range []struct {
-				place string
-				file  testFile
-			}{
-				{"the folder", file},
-				{"the folder svhn in it", inFolder},
-			} {
-				t.Run(test.place, func(t *testing.T) {
-					got, err := set.load(context.Background(), folderOf(t, test.file), "SVHN tiny")
-					if err != nil {
-						t.Fatalf("%s, %s: %v", c.name, test.place, err)
-					}
-					requireSameImages(t, want, got)
-					if got.Name != "SVHN tiny" || len(got.Classes) != 10 || got.Classes[got.Labels[1]] != "9" {
-						t.Errorf("%s, %s: %q, classes %q", c.name, test.place, got.Name, got.Classes)
-					}
-				})
+			got := must.Get(set.load(context.Background(), folderOf(t, file), "SVHN tiny"))(t)
+			requireSameImages(t, want, got)
+			if got.Name != "SVHN tiny" || len(got.Classes) != 10 || got.Classes[got.Labels[1]] != "9" {
+				t.Errorf("%q, classes %q", got.Name, got.Classes)
 			}
 		})
 	}
@@ -126,25 +110,16 @@ func TestSVHNRefuses(t *testing.T) {
 
 func TestSVHNNowhere(t *testing.T) {
 	f := folderOf(t)
-	for _, part := range []SVHNPart{SVHNTrain, SVHNTest} {
-		_, err := SVHN(context.Background(), f, part)
-		if err == nil {
-			t.Fatal("no error")
+	_, err := SVHNTest(context.Background(), f)
+	for _, says := range []string{"SVHN test", "http://ufldl.stanford.edu/housenumbers/test_32x32.mat", "as svhn/test_32x32.mat", f.Folder, f.Cache, fetch.EnvData} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v does not name %q", err, says)
 		}
-		name := string(part) + "_32x32.mat"
-		for _, says := range []string{"SVHN " + string(part), "http://ufldl.stanford.edu/housenumbers/" + name, "as svhn/" + name, f.Folder, f.Cache, fetch.EnvData} {
-			if !strings.Contains(err.Error(), says) {
-				t.Errorf("%q does not name %q", err, says)
-			}
-		}
-	}
-	if _, err := SVHN(context.Background(), f, "validation"); err == nil || !strings.Contains(err.Error(), "train and test") {
-		t.Errorf("got %v", err)
 	}
 }
 
 func TestSVHNTrainExcerpt(t *testing.T) {
-	m := must.Get(SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile))))(t)
+	m := must.Get(SVHNTrainExcerpt(context.Background(), realFiles(t, svhnExcerptFile)))(t)
 	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
 		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
 	}
@@ -156,9 +131,9 @@ func TestSVHNTrainExcerptOfTheOfficialFile(t *testing.T) {
 	set, file := tinySVHN(matOf(x, y))
 	set.images = 1100
 	whole := must.Get(set.load(t.Context(), folderOf(t, file), ""))(t)
-	official, pixels := svhnFiles[SVHNTrain], svhnExcerptPixels
-	defer func() { svhnFiles[SVHNTrain], svhnExcerptPixels = official, pixels }()
-	svhnFiles[SVHNTrain] = set
+	official, pixels := svhnTrain, svhnExcerptPixels
+	defer func() { svhnTrain, svhnExcerptPixels = official, pixels }()
+	svhnTrain = set
 	sum := sha256.Sum256(whole.Pixels[:1083*ImageSize])
 	svhnExcerptPixels = hex.EncodeToString(sum[:])
 	m := must.Get(SVHNTrainExcerpt(t.Context(), folderOf(t, file)))(t)

@@ -250,7 +250,7 @@ func (c *cache) images(ctx context.Context, name string, sample bool) (all, test
 	case name == SVHNExcerpt:
 		r.test, err = datasets.SVHNTrainExcerpt(ctx, nil)
 	default:
-		r.test, err = datasets.SVHN(ctx, nil, datasets.SVHNTest)
+		r.test, err = datasets.SVHNTest(ctx, nil)
 	}
 	if err != nil {
 		return nil, nil, err
