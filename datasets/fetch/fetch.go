@@ -27,16 +27,6 @@ const (
 	EnvCache = "DENSITYUNCERTAINTY_CACHE"
 )
 
-// Causes of errors of [Fetcher.Get].
-var (
-	// ErrDownload is the cause if a file is not on this machine and cannot be downloaded.
-	ErrDownload = errors.New("it could not be downloaded")
-	// ErrCache is the cause if the folder of the cache cannot be made, or nothing can be written there.
-	ErrCache = errors.New("the cache is not usable")
-	// ErrDamaged is the cause if a file has another checksum than the published one.
-	ErrDamaged = errors.New("it is damaged or another version")
-)
-
 // File describes a published file.
 type File struct {
 	Name   string // in the cache and in a local folder; slashes separate folders
@@ -57,7 +47,7 @@ func (f File) verify(path string) (err error) {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != f.SHA256 {
-		return fmt.Errorf("%s has SHA-256 %s, expected %s: %w", path, got, f.SHA256, ErrDamaged)
+		return fmt.Errorf("%s has SHA-256 %s, expected %s: it is damaged or another version", path, got, f.SHA256)
 	}
 	return nil
 }
@@ -96,7 +86,7 @@ func (f *Fetcher) Get(ctx context.Context, file File) (path string, err error) {
 		return path, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", fmt.Errorf("fetch: %w: making its folder (set %s to use another): %w", ErrCache, EnvCache, err)
+		return "", fmt.Errorf("fetch: making the folder of the cache (set %s to use another): %w", EnvCache, err)
 	}
 	// The lock file stays: removing it would let a third process lock a new file
 	// of that name while a second holds the old one.
@@ -105,28 +95,22 @@ func (f *Fetcher) Get(ctx context.Context, file File) (path string, err error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("fetch: locking %s: %w", lock.Path(), ctx.Err())
 	case err != nil:
-		return "", fmt.Errorf("fetch: %w: locking %s (set %s to use another): %w", ErrCache, lock.Path(), EnvCache, err)
+		return "", fmt.Errorf("fetch: locking %s (set %s to use another cache): %w", lock.Path(), EnvCache, err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	cached := file.verify(path)
-	if cached == nil { // another process downloaded it
+	if file.verify(path) == nil { // another process downloaded it
 		return path, nil
 	}
 	if err := f.download(ctx, file, path); err != nil {
-		if errors.Is(cached, fs.ErrNotExist) {
-			cached = nil
-		}
-		return "", errors.Join(cached, fmt.Errorf("fetch: %s from %s: %w: %w; without network access, get it elsewhere, put it into a folder as %s and set %s to that folder (now %q; the cache is %s)",
-			file.Name, file.URL, ErrDownload, err, file.Name, EnvData, f.folder(), dir))
+		return "", fmt.Errorf("fetch: %s from %s could not be downloaded: %w; without network access, get it elsewhere, put it into a folder as %s and set %s to that folder (now %q; the cache is %s)",
+			file.Name, file.URL, err, file.Name, EnvData, f.folder(), dir)
 	}
 	return path, nil
 }
 
-// download gets the file from its address, in three tries.
+// download gets the file from its address, in three tries. A part that proves wrong is deleted.
 func (f *Fetcher) download(ctx context.Context, file File, path string) (err error) {
 	part := path + ".part"
-	_, err = os.Stat(part)
-	resumed := err == nil
 	for try := range 3 {
 		if try > 0 {
 			time.Sleep(300 * time.Millisecond)
@@ -136,10 +120,6 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) (err err
 				return os.Rename(part, path)
 			}
 			err = errors.Join(err, os.Remove(part))
-			if !resumed {
-				return err // the same file again is no better
-			}
-			resumed = false
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -195,7 +175,7 @@ func (f *Fetcher) cacheDir() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("fetch: %w: no cache folder, set %s to one: %w", ErrCache, EnvCache, err)
+		return "", fmt.Errorf("fetch: there is no folder for the cache, set %s to one: %w", EnvCache, err)
 	}
 	return filepath.Join(dir, "densityuncertainty"), nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -141,8 +140,8 @@ func TestServers(t *testing.T) {
 		{name: "accepts a complete part", answers: []answer{whole}, part: contents, ranges: []string{"bytes=1000003-"}},
 		{name: "tries three times", answers: []answer{status(503), status(503), whole}, ranges: make([]string, 3)},
 		{name: "gives up", answers: []answer{status(404)}, ranges: make([]string, 3), says: "the server answered 404"},
-		{name: "refuses another file", answers: []answer{other}, ranges: []string{""}, says: sum([]byte("another file")) + ", expected " + sum(contents)},
-		{name: "ends a file that is longer than published", answers: []answer{endless}, ranges: []string{""}, says: "expected " + sum(contents)},
+		{name: "refuses another file", answers: []answer{other}, ranges: make([]string, 3), says: sum([]byte("another file")) + ", expected " + sum(contents)},
+		{name: "ends a file that is longer than published", answers: []answer{endless}, ranges: make([]string, 3), says: "expected " + sum(contents)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file, asked := serve(t, c.answers...)
@@ -158,12 +157,9 @@ func TestServers(t *testing.T) {
 				requireContents(t, path)
 				must.Get(f.Get(t.Context(), file))(t) // from the cache
 			} else {
-				if !errors.Is(err, ErrDownload) || errors.Is(err, ErrDamaged) != strings.Contains(c.says, "expected") {
-					t.Fatalf("got %v", err)
-				}
-				for _, says := range []string{c.says, file.Name, file.URL, EnvData, f.Cache} {
-					if !strings.Contains(err.Error(), says) {
-						t.Errorf("%q does not say %q", err, says)
+				for _, says := range []string{"could not be downloaded", c.says, file.Name, file.URL, EnvData, f.Cache} {
+					if err == nil || !strings.Contains(err.Error(), says) {
+						t.Errorf("%v does not say %q", err, says)
 					}
 				}
 				requireAbsent(t, path)
@@ -183,14 +179,6 @@ func TestDamagedCacheIsReplaced(t *testing.T) {
 	write(t, path, damaged)
 	must.Get(f.Get(t.Context(), file))(t)
 	requireContents(t, path)
-
-	// If it cannot be replaced, the error names both faults.
-	write(t, path, damaged)
-	file.URL = "http://127.0.0.1:1/"
-	var network *net.OpError
-	if _, err := f.Get(t.Context(), file); !errors.Is(err, ErrDamaged) || !errors.As(err, &network) {
-		t.Errorf("damaged and no network: got %v", err)
-	}
 }
 
 // A download that is cancelled is resumed by the next call.
@@ -227,7 +215,7 @@ func TestLocalFolder(t *testing.T) {
 		t.Errorf("got %s, %v; want %s", got, err, local)
 	}
 	write(t, local, []byte("damaged"))
-	if _, err := f.Get(t.Context(), file); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), local) {
+	if _, err := f.Get(t.Context(), file); err == nil || !strings.Contains(err.Error(), local+" has SHA-256") {
 		t.Errorf("a wrong local file: got %v", err)
 	}
 	if n := len(asked()); n != 0 {
@@ -257,7 +245,7 @@ func TestReadOnlyCache(t *testing.T) {
 	write(t, path, []byte("damaged"))
 	for _, name := range []string{"set.bin", "set.bin/more.bin"} {
 		file.Name = name
-		if _, err := f.Get(t.Context(), file); !errors.Is(err, ErrCache) || !strings.Contains(err.Error(), "set "+EnvCache+" to use another") {
+		if _, err := f.Get(t.Context(), file); err == nil || !strings.Contains(err.Error(), "set "+EnvCache+" to use another") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
