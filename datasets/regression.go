@@ -99,8 +99,8 @@ type Scaler struct {
 // stays NaN. The mean of a column without values is NaN.
 //
 // FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, a row
-// number is out of range, or a column has a value that is infinite or so large that
-// the deviation is.
+// number is out of range, or a column has a value that is infinite, or values so large or
+// so close to each other that the squares of their deviations overflow or underflow.
 func FitScaler(x []float64, d int, rows []int) Scaler {
 	if len(x)%d != 0 {
 		panic(fmt.Sprintf("datasets: FitScaler: %d values do not form rows of %d columns", len(x), d))
@@ -117,7 +117,7 @@ func FitScaler(x []float64, d int, rows []int) Scaler {
 			}
 		}
 		if s.Mean[j], s.Std[j] = moments(values); notFinite(s.Std[j]) {
-			panic(fmt.Sprintf("datasets: FitScaler: column %d has mean %g and standard deviation %g: it has values from %g to %g; leave such rows out", j, s.Mean[j], s.Std[j], slices.Min(values), slices.Max(values)))
+			panic(fmt.Sprintf("datasets: FitScaler: column %d has mean %g and standard deviation %g: it has values from %g to %g; leave such rows out, or use another unit", j, s.Mean[j], s.Std[j], slices.Min(values), slices.Max(values)))
 		}
 	}
 	return s
@@ -126,7 +126,7 @@ func FitScaler(x []float64, d int, rows []int) Scaler {
 func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // moments returns mean and population standard deviation. Values that are all equal, or differ by rounding alone, have the
-// deviation 1.
+// deviation 1. A deviation whose square underflows is NaN.
 func moments(values []float64) (mean, std float64) {
 	if len(values) == 0 {
 		return math.NaN(), 1
@@ -157,12 +157,7 @@ func moments(values []float64) (mean, std float64) {
 	}
 	std = math.Sqrt(std / float64(len(values)))
 	if largest < tiny {
-		std = 0
-		for _, v := range values {
-			dev := (v - mean) / largest
-			std += dev * dev
-		}
-		std = max(largest*math.Sqrt(std/float64(len(values))), math.SmallestNonzeroFloat64)
+		return mean, math.NaN()
 	}
 	return mean, std
 }
