@@ -2,11 +2,11 @@ package where
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -145,6 +145,45 @@ func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
 	return found, nil
 }
 
+// imageParts is the number of parts of a set's images: part b is the images with a number that leaves b.
+const imageParts = 20
+
+// withoutPart names a score without one part of the images.
+func withoutPart(metric string, part int) string { return fmt.Sprintf("%s_without_%d", metric, part) }
+
+// ImageParts measures the compared scores of question 10 without one part of the images after the other, as in
+// "nll_without_7". ImageTable finds standard errors by them, so that no predictions need be kept.
+func ImageParts(p *experiment.Predictions) (map[string]float64, error) {
+	all := map[string]float64{}
+	for part := range imageParts {
+		var rest experiment.Predictions
+		for i := range p.Sets {
+			from, s := &p.Sets[i], experiment.Prediction{Set: p.Sets[i].Set}
+			s.Width = from.Width
+			for k := range len(from.Probabilities) / from.Width {
+				if k%imageParts == part {
+					continue
+				}
+				s.Probabilities = append(s.Probabilities, from.Probabilities[k*s.Width:(k+1)*s.Width]...)
+				if from.Labels != nil {
+					s.Labels = append(s.Labels, from.Labels[k])
+				}
+			}
+			rest.Sets = append(rest.Sets, s)
+		}
+		found, err := cifar.Scores(&rest)
+		if err != nil {
+			return nil, err
+		}
+		for _, score := range imageScores[:comparedScores] {
+			if v, has := found[score.metric]; has {
+				all[withoutPart(score.metric, part)] = v
+			}
+		}
+	}
+	return all, nil
+}
+
 // The scale of question 10.
 const fewTrainN, fewHeldOut, fewEpochs, fewDraws, fewShift, fewSeeds = 5000, 1000, 100, 10, 2, 5
 
@@ -179,7 +218,7 @@ func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, er
 		return e, err
 	}
 	few.Images = e.Task.Data.(cifar.Images)
-	e.Task.Data, e.Task.Metrics = few, append(e.Task.Metrics, LabelledImages)
+	e.Task.Data, e.Task.Metrics = few, append(e.Task.Metrics, LabelledImages, ImageParts)
 	e.Preset, e.Recipe.Epochs = "where.Few", fewEpochs
 	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
 	if e.Recipe.Samples > 1 {
@@ -203,29 +242,31 @@ func ImageSet() tables.Set {
 	return tables.Set{Name: "where-images", Doc: "question 10: does the place of the noise matter in networks that have memorised 5,000 images of 16 x 16 pixels? (figures/questions.md)", Experiments: all}
 }
 
-// imageScores are the columns of question 10, of which the first comparedScores are compared. Those with a set tell its images
-// from the test images, by the largest probability; higher ones are better.
-var imageScores = []struct{ title, metric, set string }{
-	{"NLL", results.MetricNLL, ""}, {"ECE", results.MetricECE, ""}, {"Brier", "brier", ""},
-	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", cifar.CIFAR100},
-	{"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", cifar.SVHNExcerpt},
-	{"Mutual information", mutualInformation, ""}, {"NLL, corrupted", corruptedNLL, ""}, {"ECE, corrupted", corruptedECE, ""},
-	{"NLL, training images", trainSet + "_nll", ""},
+// imageScores are the columns of question 10, of which the first comparedScores are compared.
+var imageScores = []struct {
+	title, metric string
+	higher        bool // whether higher ones are better
+}{
+	{"NLL", results.MetricNLL, false}, {"ECE", results.MetricECE, false}, {"Brier", "brier", false},
+	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", true}, {"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", true},
+	{"Mutual information", mutualInformation, false}, {"NLL, corrupted", corruptedNLL, false}, {"ECE, corrupted", corruptedECE, false},
+	{"NLL, training images", trainSet + "_nll", false},
 }
 
 const comparedScores = 5
 
 // By the rule of question 10 an arm with less mutual information (nats) has no verdict, and there is none if the plain network's
-// test NLL is not at least leastGap above its training NLL, or a run is missing. imageDraws and imageSeed resample the images.
-const leastInformation, leastGap, imageDraws, imageSeed = 0.01, 0.1, 1000, 1
+// test NLL is not at least leastGap above its training NLL, or a run is missing.
+const leastInformation, leastGap = 0.01, 0.1
 
 // ImageTable answers question 10: the mean scores of each method, and those of density layers less those of their mean-energy
-// control at both noise levels. The standard error of a difference has two parts,
+// control at both noise levels. The standard error of a difference d has two parts,
 //
-//	SE^2 = Var_b(mean_s a_sb - mean_s b_sb) + s^2 (1/n_a + 1/n_b),
+//	SE^2 = (B-1)/B sum_b (d_b - mean_b d_b)^2 + s^2 (1/n_a + 1/n_b),
 //
-// the first over resamples b of the images, the second over trainings, with s^2 the variance over seeds, pooled over the
-// methods. Its quantiles are those of t with the degrees of freedom of s^2. Both levels are tested together (Holm).
+// the first a jackknife over images, with d_b the difference without part b of B = 20, the second over trainings, with s^2 the
+// variance over seeds, pooled over the methods. Its quantiles are those of t with the degrees of freedom of the part that has
+// fewer. Both levels are tested together (Holm).
 func ImageTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
 	s.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
@@ -234,8 +275,10 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 		s.Columns = append(s.Columns, score.title)
 	}
 	ensemble := fewRuns(methods.Ensemble)[:1]
-	x, err := cifar.WithEnsemble(x, ensemble[0], fewRuns(methods.Deterministic))
-	if err != nil {
+	with, err := cifar.WithEnsemble(x, ensemble[0], fewRuns(methods.Deterministic))
+	if err == nil {
+		x = with
+	} else if !errors.Is(err, experiment.ErrNoPredictions) {
 		return s.Table, err
 	}
 	const means, difference = "means over trainings", "density less its mean-energy control"
@@ -274,11 +317,8 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 					cells[k] = tables.Words("–")
 					continue
 				}
-				d, err := imageDifference(k, ours, theirs, all)
-				if err != nil {
-					return s.Table, err
-				}
-				if cells[k] = (tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.set != ""}); void {
+				d := imageDifference(score.metric, ours, theirs, all)
+				if cells[k] = (tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher}); void {
 					cells[k] = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
 				}
 			}
@@ -302,58 +342,22 @@ func (a arm) values(metric string) []float64 {
 
 func (a arm) mean(metric string) float64 { return stat.Mean(a.values(metric), nil) }
 
-// imageDifference is score k of one method less that of another; see ImageTable.
-func imageDifference(k int, ours, theirs arm, pooled []arm) (d metrics.Difference, err error) {
-	metric, spread := imageScores[k].metric, make([]float64, imageDraws)
-	for i, side := range []arm{ours, theirs} {
-		sign := float64(1 - 2*i)
-		d.Mean += sign * side.mean(metric)
-		for _, r := range side {
-			drawn, err := resampled(r, k)
-			if err != nil {
-				return d, err
-			}
-			floats.AddScaled(spread, sign/float64(len(side)), drawn)
-		}
+// imageDifference is a score of one method less that of another; see ImageTable.
+func imageDifference(metric string, ours, theirs arm, pooled []arm) (d metrics.Difference) {
+	var parts []float64
+	for part := range imageParts {
+		parts = append(parts, ours.mean(withoutPart(metric, part))-theirs.mean(withoutPart(metric, part)))
 	}
 	squares, free := 0.0, 0.0
 	for _, a := range pooled {
 		n := float64(len(a) - 1)
 		squares, free = squares+n*stat.Variance(a.values(metric), nil), free+n
 	}
-	se := math.Sqrt(stat.Variance(spread, nil) + squares/free*(1/float64(len(ours))+1/float64(len(theirs))))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}
+	images := (imageParts - 1) * stat.PopVariance(parts, nil)
+	se := math.Sqrt(images + squares/free*(1/float64(len(ours))+1/float64(len(theirs))))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(free, imageParts-1)}
 	half := t.Quantile((1+tables.Confidence)/2) * se
+	d.Mean = ours.mean(metric) - theirs.mean(metric)
 	d.Low, d.High, d.P = d.Mean-half, d.Mean+half, 2*t.Survival(math.Abs(d.Mean)/se)
-	return d, nil
-}
-
-// resampled is score k of a run on resamples of its images, which are the same for all runs.
-func resampled(r experiment.Result, k int) ([]float64, error) {
-	p, err := r.Predictions()
-	if err != nil {
-		return nil, err
-	}
-	test, err := p.Set(cifar.TestSet)
-	if err != nil {
-		return nil, err
-	}
-	score, sizes := imageScores[k], []int{len(test.Labels)}
-	outcomes := metrics.NewOutcomes(test.Probabilities, test.Width, test.Labels)
-	at := map[string]func(at []int) float64{
-		results.MetricNLL: metrics.MeanAt(metrics.CategoricalNLLs(test.Probabilities, test.Width, test.Labels)),
-		results.MetricECE: outcomes.ECEAt(10),
-		"brier":           metrics.MeanAt(metrics.Briers(test.Probabilities, test.Width, test.Labels)),
-	}[score.metric]
-	if score.set != "" {
-		other, err := p.Set(score.set)
-		if err != nil {
-			return nil, err
-		}
-		outside := metrics.MaxProbability(other.Probabilities, other.Width)
-		sizes = append(sizes, len(outside))
-		ranks := metrics.NewRanks(slices.Concat(outcomes.Confidence, outside), append(slices.Repeat([]bool{true}, sizes[0]), make([]bool, sizes[1])...))
-		at = func(at []int) float64 { return ranks.Sweep(at).AUROC() }
-	}
-	return slices.Concat(metrics.Replicates(sizes, imageDraws, imageSeed, func(indices []int) []float64 { return []float64{at(indices)} })...), nil
+	return d
 }

@@ -1,8 +1,8 @@
 package where
 
 import (
-	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -97,41 +97,88 @@ func TestFewImagesRefuses(t *testing.T) {
 }
 
 // madeImages are made-up runs of question 10. Densities have a lower NLL and a higher area than the others, by 0.2, and
-// trainings the variance 0.01^2 x 10/4. The networks say the same of all images, but for densities by lower.
-func madeImages(lower float64, change func(e experiment.Experiment, metrics map[string]float64)) *tables.Index {
+// trainings the variance 0.01^2 x 10/4. Without part b of the images the NLL of densities is higher by slope b. Plain networks
+// have predictions.
+func madeImages(slope float64, change func(e experiment.Experiment, metrics map[string]float64)) *tables.Index {
 	all := map[string]experiment.Result{}
 	for _, m := range fewMethods() {
 		for _, e := range fewRuns(m) {
-			by, confident := 0.01*(float64(e.Seed)-2), 0.6
-			density := m.Key == startingAt(methods.Density, 0.01).Key || m.Key == startingAt(methods.Density, 0.1).Key
+			by := 0.01 * (float64(e.Seed) - 2)
 			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1}
 			for _, s := range imageScores[:comparedScores] {
 				found[s.metric] = 0.5 + by
+				for part := range imageParts {
+					found[withoutPart(s.metric, part)] = 0.5 + by
+				}
 			}
-			if density {
-				confident += lower
+			if m.Key == startingAt(methods.Density, 0.01).Key || m.Key == startingAt(methods.Density, 0.1).Key {
 				found[results.MetricNLL] -= 0.2
 				found["ood_"+cifar.CIFAR100+"_auroc"] += 0.2
+				for part := range imageParts {
+					found[withoutPart(results.MetricNLL, part)] += slope * float64(part)
+				}
 			}
 			if change != nil {
 				change(e, found)
 			}
-			p := &experiment.Predictions{}
-			for _, name := range []string{cifar.TestSet, cifar.CIFAR100, cifar.SVHNExcerpt} {
-				s := experiment.Prediction{Set: name}
-				s.Width = 2
-				for i := range 200 {
-					s.Probabilities, s.MutualInformation = append(s.Probabilities, confident, 1-confident), append(s.MutualInformation, 0)
-					if name == cifar.TestSet {
-						s.Labels = append(s.Labels, i%2)
-					}
-				}
-				p.Sets = append(p.Sets, s)
+			r := experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found}
+			if m.Same(methods.Deterministic) {
+				p := madePredictions(rand.New(rand.NewPCG(e.Seed, 1)))
+				r = r.With(&p)
 			}
-			all[e.ID()] = experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found}.With(p)
+			all[e.ID()] = r
 		}
 	}
 	return tables.NewIndex(all)
+}
+
+// madePredictions are of 200 images in each set, in two classes.
+func madePredictions(rng *rand.Rand) (p experiment.Predictions) {
+	for _, name := range []string{cifar.TestSet, cifar.CIFAR100, cifar.SVHNExcerpt} {
+		s := experiment.Prediction{Set: name}
+		s.Width = 2
+		for i := range 200 {
+			first := 0.5 + 0.4*rng.Float64()
+			s.Probabilities, s.MutualInformation = append(s.Probabilities, first, 1-first), append(s.MutualInformation, 0)
+			if name == cifar.TestSet {
+				s.Labels = append(s.Labels, i%2)
+			}
+		}
+		p.Sets = append(p.Sets, s)
+	}
+	return p
+}
+
+// Scores without a part of the images are the scores of the others.
+func TestImageParts(t *testing.T) {
+	p := madePredictions(rand.New(rand.NewPCG(1, 1)))
+	found := must.Get(ImageParts(&p))(t)
+	if len(found) != comparedScores*imageParts {
+		t.Errorf("there are %d scores", len(found))
+	}
+	for _, part := range []int{0, 7, imageParts - 1} {
+		nll, inside, outside := 0.0, []float64(nil), []float64(nil)
+		test, others := p.Sets[0], p.Sets[1]
+		for i, label := range test.Labels {
+			if i%imageParts != part {
+				nll -= math.Log(test.Probabilities[2*i+label]) / 190
+				inside, outside = append(inside, test.Probabilities[2*i]), append(outside, others.Probabilities[2*i])
+			}
+		}
+		area := 0.0
+		for _, a := range inside {
+			for _, b := range outside {
+				if a > b {
+					area += 1. / 190 / 190
+				}
+			}
+		}
+		for name, want := range map[string]float64{results.MetricNLL: nll, "ood_" + cifar.CIFAR100 + "_auroc": area} {
+			if got := found[withoutPart(name, part)]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s without part %d is %g, want %g", name, part, got, want)
+			}
+		}
+	}
 }
 
 // rowsOf are the two differences.
@@ -147,38 +194,38 @@ func rowsOf(t *testing.T, x *tables.Index) []report.Row {
 
 // If networks say the same of all images, an interval has the spread of trainings alone, and otherwise that of images, too.
 func TestImageTable(t *testing.T) {
-	for _, lower := range []float64{0, 0.3} {
-		x := madeImages(lower, nil)
-		for _, row := range rowsOf(t, x) {
+	for _, slope := range []float64{0, 0.001} {
+		for _, row := range rowsOf(t, madeImages(slope, nil)) {
 			nll, ece, auroc := row.Cells[0], row.Cells[1], row.Cells[3]
 			if nll.Verdict != report.Better || auroc.Verdict != report.Better || ece.Verdict != report.NotSignificant {
 				t.Errorf("%s: the verdicts are %q, %q and %q", row.Name, nll.Verdict, auroc.Verdict, ece.Verdict)
 			}
-			// Differences of the NLL at an image are -log(0.9/0.6) and -log(0.1/0.4), each on half of the images.
-			images := (math.Log(0.4/0.1) + math.Log(0.9/0.6)) / 2 / math.Sqrt(200)
-			if lower == 0 {
-				images = 0
-			}
-			quantile := distuv.StudentsT{Sigma: 1, Nu: float64(4 * len(fewMethods()))}.Quantile(0.975)
-			want := quantile * math.Hypot(images, 0.01*math.Sqrt(2.5*2/5))
-			if d := nll.Difference; math.Abs(d.Mean+0.2) > 1e-9 || math.Abs((d.High-d.Low)/2/want-1) > 0.1*lower+1e-9 {
+			// The numbers 0 to 19 have the variance (20^2-1)/12.
+			se := math.Hypot(slope*math.Sqrt(19*399./12), 0.01*math.Sqrt(2.5*2/5))
+			want := distuv.StudentsT{Sigma: 1, Nu: 19}.Quantile(0.975) * se
+			if d := nll.Difference; math.Abs(d.Mean+0.2) > 1e-9 || math.Abs((d.High-d.Low)/2/want-1) > 1e-9 {
 				t.Errorf("%s: the difference is %+v, and half the interval should be %g", row.Name, *d, want)
 			}
 		}
 	}
-	table := must.Get(ImageTable(madeImages(0.3, nil)))(t)
-	for _, row := range table.Rows {
-		if row.Name == methods.Ensemble.Name { // of equal networks
-			if want := fmt.Sprintf("%.3f", -(math.Log(0.6)+math.Log(0.4))/2); row.Cells[0].Text != want {
-				t.Errorf("the ensemble has the NLL %q, want %s", row.Cells[0].Text, want)
+	ensemble := func(x *tables.Index) string {
+		for _, row := range must.Get(ImageTable(x))(t).Rows {
+			if row.Name == methods.Ensemble.Name {
+				return row.Cells[0].Text
 			}
-			return
 		}
+		return ""
 	}
-	t.Error("there is no ensemble")
+	x := madeImages(0, nil)
+	plain, _ := x.Find(fewRuns(methods.Deterministic)[0])
+	if got := ensemble(x.With(plain.With(nil))); strings.HasPrefix(got, "0.") {
+		t.Errorf("networks without predictions have an ensemble with the NLL %q", got)
+	}
+	if got := ensemble(x); !strings.HasPrefix(got, "0.") {
+		t.Errorf("the ensemble has the NLL %q", got)
+	}
 }
 
-// A level without noise has no verdict, and none has if the plain network is not too sure, or a run diverged.
 func TestImageTableVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		change       func(e experiment.Experiment, found map[string]float64)
@@ -204,10 +251,5 @@ func TestImageTableVerdicts(t *testing.T) {
 		if got, later := rows[0].Cells[0], rows[1].Cells[0]; got.Verdict != c.first || later.Verdict != c.later || got.Text != later.Text {
 			t.Errorf("%s: %+v and %+v", name, got, later)
 		}
-	}
-	lost := madeImages(0, nil)
-	r, _ := lost.Find(fewRuns(startingAt(methods.Density, 0.1))[0])
-	if _, err := ImageTable(lost.With(r.With(nil))); err == nil {
-		t.Error("runs without predictions have differences")
 	}
 }
