@@ -74,10 +74,15 @@ func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, boo
 			x.used[part.ID] = part
 		}
 	}
+	return asIndexed(r), true
+}
+
+// asIndexed is a result that has no metrics if it counts as diverged; see Index.
+func asIndexed(r experiment.Result) experiment.Result {
 	if diverged(r) {
 		r.Diverged, r.Metrics = true, nil
 	}
-	return r, true
+	return r
 }
 
 // hopeless is how many times the error of predicting the mean of the training targets the root mean squared error of a run

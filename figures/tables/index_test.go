@@ -41,9 +41,9 @@ func TestRunsThatBlewUp(t *testing.T) {
 			if used := x.Used()[r.ID]; used.Diverged || used.Metrics["rmse"] != c.rmse {
 				t.Errorf("the result is now %+v", used)
 			}
-			table := must.Get(tables.Compare([]experiment.Result{r}, "nll"))(t)
-			if got, want := table.Rows[0].Cells[1].Text, map[bool]string{false: "1", true: "0, 1 diverged"}[c.diverged]; got != want {
-				t.Errorf("the number of runs is %q, want %q", got, want)
+			table := must.Get(tables.Against([]experiment.Result{r}, "density", "nll"))(t)
+			if got, want := table.Rows[0].Cells[0].Text, map[bool]string{false: "1.000", true: "1 of 1 diverged"}[c.diverged]; got != want {
+				t.Errorf("its cell is %q, want %q", got, want)
 			}
 		})
 	}

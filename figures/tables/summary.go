@@ -27,12 +27,15 @@ func (s Summary) Complete() bool { return s.N > 0 && s.N == s.Wanted }
 
 // Summarize averages a metric. A result that lacks the metric, though its run did not diverge, is an error unless the
 // metric is optional.
-func (x *Index) Summarize(m Mean) (Summary, error) {
+func (x *Index) Summarize(m Mean) (Summary, error) { return m.summarize(x.found(m.Of)) }
+
+// summarize is Summarize of results.
+func (m Mean) summarize(runs []experiment.Result) (Summary, error) {
 	if m.By == nil {
 		run := 0
 		m.By = func(experiment.Experiment) int { run++; return run }
 	}
-	values, s, err := x.units(m)
+	values, s, err := m.average(runs)
 	if err != nil {
 		return s, err
 	}
@@ -46,28 +49,39 @@ func (x *Index) Summarize(m Mean) (Summary, error) {
 
 // Units are the means over the experiments of each unit, which is a split if there is no other. A unit of which a run is
 // missing, diverged or lacks the metric has none.
-func (x *Index) Units(m Mean) map[int]float64 {
+func (x *Index) Units(m Mean) map[int]float64 { return m.units(x.found(m.Of)) }
+
+// units are Units of results.
+func (m Mean) units(runs []experiment.Result) map[int]float64 {
 	if m.Optional = true; m.By == nil {
 		m.By = func(e experiment.Experiment) int { return e.Split }
 	}
-	values, _, _ := x.units(m)
+	values, _, _ := m.average(runs)
 	return values
 }
 
-// units are Units and how many there are.
-func (x *Index) units(m Mean) (map[int]float64, Summary, error) {
+// found are the results of experiments. Those of experiments that were not run have no ID.
+func (x *Index) found(list experiment.Experiments) []experiment.Result {
+	all := make([]experiment.Result, len(list))
+	for i, id := range list.IDs() {
+		all[i], _ = x.find(list[i], id)
+		all[i] = all[i].Of(list[i])
+	}
+	return all
+}
+
+// average are the means of each unit, and how many there are.
+func (m Mean) average(runs []experiment.Result) (map[int]float64, Summary, error) {
 	sum, n, wanted, s := map[int]float64{}, map[int]int{}, map[int]int{}, Summary{}
-	for i, id := range m.Of.IDs() {
-		e := m.Of[i]
-		unit := m.By(e)
+	for _, r := range runs {
+		unit := m.By(*r.Experiment)
 		wanted[unit]++
-		r, done := x.find(e, id)
 		value, has := r.Metrics[m.Metric]
 		if m.Percent {
 			value *= 100
 		}
 		switch {
-		case !done:
+		case r.ID == "":
 		case r.Diverged:
 			s.Diverged++
 		case has:
@@ -75,7 +89,7 @@ func (x *Index) units(m Mean) (map[int]float64, Summary, error) {
 		case m.Optional:
 			s.Unmeasured++
 		default:
-			return nil, s, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, e, m.Metric)
+			return nil, s, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, *r.Experiment, m.Metric)
 		}
 	}
 	for unit := range sum {

@@ -36,14 +36,18 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	table, err := tables.Compare(results, "nll", "rmse")
+	table, err := tables.Against(results, "density", "nll", "rmse")
 	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println(table.Columns)
 	for _, row := range table.Rows {
-		fmt.Printf("%s on %s, %s splits\n", row.Name, row.Cells[0].Text, row.Cells[1].Text)
+		fmt.Println(row.Name)
 	}
 	// Output:
-	// growing on yacht, 2 splits
-	// Density Uncertainty on yacht, 2 splits
+	// [Metric growing Density Uncertainty]
+	// nll
+	// nll − Density Uncertainty
+	// rmse
+	// rmse − Density Uncertainty
 }

@@ -15,7 +15,6 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
@@ -44,48 +43,6 @@ func made(t *testing.T, m experiment.Method, nll ...float64) (list []experiment.
 		list = append(list, experiment.Result{ID: e.ID(), Group: e.Group(), Split: e.Split, Metrics: map[string]float64{"nll": nll[i]}}.Of(e))
 	}
 	return list
-}
-
-func TestCompare(t *testing.T) {
-	text := made(t, density(dul.Density{InitStd: 0.1}), 1, 2, 3)
-	uniform := made(t, density(dul.Density{InitStd: 0.1, Noise: stochastic.Uniform01()}), 1, 1, 4)
-	uniform[2].Diverged, uniform[2].Metrics = true, nil
-	less := made(t, density(dul.Density{InitStd: 0.01, Clip: true}), 2)
-	less[0].Metrics["own"] = 7
-	lost := made(t, experiment.Method{Name: "lost", Layers: dul.Density{InitStd: 0.5}}, 1)
-	lost[0].Diverged = true
-	table := must.Get(tables.Compare(slices.Concat(text[:1], uniform, less, lost, text[1:]), "nll", "own"))(t)
-	var got []string
-	for _, row := range table.Rows {
-		line := row.Name
-		for _, c := range row.Cells {
-			line += " | " + figtest.Text(c)
-		}
-		got = append(got, line)
-	}
-	want := []string{
-		"density | mine | 3 | 2.000 ± 1.000 | –",
-		"density, Noise=stochastic.uniform01 | mine | 2, 1 diverged | 1.000 ± 0.000 | –",
-		"density, Clip=true, InitStd=0.01 | mine | 1 | 2.000 | 7.000",
-		"lost | mine | 0, 1 diverged | diverged | diverged",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	figtest.Renders(t, table)
-
-	some := made(t, density(dul.Density{InitStd: 0.1}), 1, 2)
-	delete(some[1].Metrics, "nll")
-	some[1].Metrics["own"] = 1
-	for want, try := range map[string]func() (report.Table, error){
-		`no result has a metric "accuracy"; they have nll`: func() (report.Table, error) { return tables.Compare(text, "accuracy") },
-		"no metric was named; the results have nll":        func() (report.Table, error) { return tables.Compare(text) },
-		`1 of 2 results of density on mine have no metric`: func() (report.Table, error) { return tables.Compare(some, "nll") },
-	} {
-		if _, err := try(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
-	}
 }
 
 // Of a difference that is small with all of its interval, as of the RMSE of Naval, three decimals would show nothing.
@@ -162,7 +119,7 @@ func TestAgainst(t *testing.T) {
 		return b.String()
 	}
 	// The standard error of the differences 0.5, 0.4 and 0.9 is 0.26458 sqrt(1/3 + 1/8): a test example for 8 to train on.
-	splits := "Metric|other|density\nnll|2.600 ± 1.212|2.000 ± 1.000\nnll − density|+0.600 [-0.171, +1.371], 3 pairs|\n"
+	splits := "Metric|other|density\nnll|2.600 ± 1.212|2.000 ± 1.000\nnll − density|+0.600 [-0.171, +1.371]|\n"
 	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); got != splits {
 		t.Errorf("got\n%s\nwant\n%s", got, splits)
 	}
@@ -182,41 +139,56 @@ func TestAgainst(t *testing.T) {
 		e.Method.Name = "again"
 		again[i] = r.Of(e)
 	}
-	if got := text(tables.Against(slices.Concat(ours, again, ours), "density", "nll")); !strings.Contains(got, "|2.000 ± 1.000|2.000 ± 1.000\nnll − density||+0.000 [+0.000, +0.000], 3 pairs") {
+	if got := text(tables.Against(slices.Concat(ours, again, ours), "density", "nll")); !strings.Contains(got, "|2.000 ± 1.000|2.000 ± 1.000\nnll − density||+0.000 [+0.000, +0.000]") {
 		t.Errorf("twice: got\n%s", got)
+	}
+	if got := text(tables.Against(ours, "density", "nll")); got != "Metric|density\nnll|2.000 ± 1.000\n" {
+		t.Errorf("of one method: got\n%s", got)
+	}
+	at := func(r experiment.Result, split int, seed uint64, nll float64) experiment.Result {
+		e := *r.Experiment
+		e.Split, e.Seed, r.Split, r.Seed = split, seed, split, seed
+		r.ID, r.Metrics = e.ID(), map[string]float64{"nll": nll}
+		return r.Of(e)
 	}
 	// Further seeds of a split, as far from each other, move nothing; the order of results does not matter.
 	seeded := func(list []experiment.Result, by float64) (all []experiment.Result) {
 		for _, r := range slices.Backward(list) {
-			middle := r.Metrics["nll"]
 			for seed, more := range []float64{by, 0, -by} {
-				r.Seed, r.Metrics = uint64(seed), map[string]float64{"nll": middle + more}
-				all = append(all, r)
+				all = append(all, at(r, r.Split, uint64(seed), r.Metrics["nll"]+more))
 			}
 		}
 		return all
 	}
-	if got := text(tables.Against(slices.Concat(seeded(theirs, 0.3), seeded(ours, 0.1)), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.171, +1.371], 3 pairs|") {
+	many, others := seeded(theirs, 0.3), seeded(ours, 0.1)
+	if got := text(tables.Against(slices.Concat(many, others), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.171, +1.371]|") {
 		t.Errorf("with seeds: got\n%s", got)
-	}
-	// On one split the seeds are pairs, whose test needs no correction.
-	for i := range ours {
-		ours[i].Split, theirs[i].Split, ours[i].Seed, theirs[i].Seed = 0, 0, uint64(i), uint64(i)
-	}
-	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.057, +1.257], 3 pairs|") {
-		t.Errorf("on one split: got\n%s", got)
-	}
-	theirs[2].Metrics["nll"] = 3.5 // 0.5, 0.4, 0.5
-	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.467 [+0.323, +0.610], 3 pairs *|") {
-		t.Errorf("significant: got\n%s", got)
 	}
 	lost := slices.Clone(theirs)
 	lost[1].Diverged, lost[1].Metrics = true, nil
-	if got := text(tables.Against(slices.Concat(lost, ours), "density", "nll")); !strings.Contains(got, "(1 of 3 diverged)|2.000 ± 1.000\nnll − density|no test: runs diverged|") {
+	if got := text(tables.Against(slices.Concat(lost, ours), "density", "nll")); !strings.Contains(got, "(1 of 3 diverged)|2.000 ± 1.000\nnll − density|no test|") {
 		t.Errorf("diverged: got\n%s", got)
 	}
-	if got := text(tables.Against(slices.Concat(theirs[:2], ours[1:]), "density", "nll")); !strings.Contains(got, "|no test: 1 pair|") {
-		t.Errorf("one pair: got\n%s", got)
+	for what, list := range map[string][]experiment.Result{"other splits": slices.Concat(theirs[:2], ours[1:]), "other seeds": slices.Concat(many[1:], others[:8])} {
+		if got := text(tables.Against(list, "density", "nll")); !strings.Contains(got, "nll − density|no test|") {
+			t.Errorf("%s: got\n%s", what, got)
+		}
+	}
+	some := slices.Clone(ours)
+	some[1].Metrics = map[string]float64{"own": 7}
+	if got := text(tables.Against(slices.Concat(theirs, some), "density", "nll", "own")); !strings.Contains(got, "|2.000 ± 1.414 (n=2 of 3)\nnll − density|no test|\nown|not measured|7.000 (n=1 of 3)\n") {
+		t.Errorf("not measured: got\n%s", got)
+	}
+	// On one split the seeds are pairs, whose test needs no correction.
+	for i := range ours {
+		ours[i], theirs[i] = at(ours[i], 0, uint64(i), ours[i].Metrics["nll"]), at(theirs[i], 0, uint64(i), theirs[i].Metrics["nll"])
+	}
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.057, +1.257]|") {
+		t.Errorf("on one split: got\n%s", got)
+	}
+	theirs[2].Metrics["nll"] = 3.5 // 0.5, 0.4, 0.5
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.467 [+0.323, +0.610] *|") {
+		t.Errorf("significant: got\n%s", got)
 	}
 	twice := made(t, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.3}}, 1)
 	elsewhere := made(t, b, 1, 2)
@@ -230,6 +202,11 @@ func TestAgainst(t *testing.T) {
 		"other and density on mine have other data": slices.Concat(ours, elsewhere),
 	} {
 		if _, err := tables.Against(list, "density", "nll"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+	for want, metrics := range map[string][]string{`no result has a metric "accuracy"; they have nll`: {"accuracy"}, "no metric was named; the results have nll": nil} {
+		if _, err := tables.Against(ours, "density", metrics...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
 	}
