@@ -195,7 +195,8 @@ func (p *planned) measureStored() error {
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. The longest come first: begun last, they would have the end to themselves.
+// experiments. Of small networks the longest come first: begun last, they would have the end to themselves. Images follow in the
+// order in which they were asked for.
 func (r *run) units() (all []unit) {
 	for _, g := range r.plan.groups {
 		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
@@ -206,7 +207,18 @@ func (r *run) units() (all []unit) {
 			all = append(all, unit{g, list})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
+	place := func(u unit) int { return slices.Index(r.plan.order, u.list[0]) }
+	slices.SortStableFunc(all, func(a, b unit) int {
+		switch {
+		case a.images && b.images:
+			return cmp.Compare(place(a), place(b))
+		case a.images:
+			return 1
+		case b.images:
+			return -1
+		}
+		return cmp.Compare(b.cost(), a.cost())
+	})
 	return all
 }
 

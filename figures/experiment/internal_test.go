@@ -192,18 +192,20 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 	}
 }
 
-// The longest begin.
+// Of small networks the longest begin, images keep the order in which they were asked for.
 func TestUnitsInOrder(t *testing.T) {
 	r := &run{plan: &plan{}}
-	for i, cost := range []float64{2, 3, 1} {
-		r.plan.groups = append(r.plan.groups, &group{inspected: inspected{cost: cost}, list: []*planned{{id: fmt.Sprint(i)}}})
+	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
+		one := &planned{id: fmt.Sprint(i)}
+		r.plan.order = append(r.plan.order, one)
+		r.plan.groups = append([]*group{{inspected: inspected{cost: cost, images: i > 2}, list: []*planned{one}}}, r.plan.groups...)
 	}
 	var got string
 	for _, u := range r.units() {
 		got += u.list[0].id
 	}
-	if got != "102" {
-		t.Errorf("the order is %s, want 102", got)
+	if got != "102345" {
+		t.Errorf("the order is %s, want 102345", got)
 	}
 }
 
