@@ -168,9 +168,9 @@ func firstInputs(x nets.Inputs, n int) nets.Inputs {
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
-// of a classification in training, which replicas do not; a Sampler and an After are for one experiment.
+// of a classification in training, which replicas do not; a Program and an After are for one experiment.
 func (e Experiment) takesReplicas() (bool, error) {
-	if e.Method.Sampler != nil || e.Task.After != nil {
+	if e.program() != nil || e.Task.After != nil {
 		return false, nil
 	}
 	if e.Method.Process != nil {

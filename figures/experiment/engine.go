@@ -423,7 +423,7 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 	}()
 	defer recovered(&err)
 	if program := f.first().program(); program != nil {
-		return f.carryOutBy(ctx, program), nil
+		return []*Predictions{f.carryOutBy(ctx, program)}, nil
 	}
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)

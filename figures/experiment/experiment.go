@@ -154,12 +154,11 @@ type Head struct {
 	KeepOutputs bool
 }
 
-// A Program carries out experiments in the place of the engine, by trainings of its own, such as active learning or HMC.
+// A Program carries out an experiment in the place of the engine, by trainings of its own, such as active learning or HMC.
 type Program interface {
-	// Run returns what is to be said of the experiments of a list, which differ in split and seed alone: Sets and Inspected of
-	// their predictions, or why there are none. An error that wraps train.ErrDiverged says that networks diverged. progress hears
-	// which part is done, from 0 to 1.
-	Run(ctx context.Context, list Experiments, data []Data, progress func(done float64, note string)) (said []*Predictions, failed []error)
+	// Run returns what is to be said of the experiment: Sets and Inspected of its predictions, or why there are none. An error
+	// that wraps train.ErrDiverged says that networks diverged. progress hears which part is done, from 0 to 1.
+	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
 }
 
 // A Recipe says how networks are trained and how predictions are drawn. A field that is 0 is 0: there are no defaults.

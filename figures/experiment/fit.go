@@ -40,14 +40,6 @@ type fit struct {
 // first is an experiment that tells all but split and seed.
 func (f *fit) first() Experiment { return f.list[0].Experiment }
 
-// experiments are those of the list.
-func (f *fit) experiments() (all Experiments) {
-	for _, e := range f.list {
-		all = append(all, e.Experiment)
-	}
-	return all
-}
-
 func (f *fit) members() int { return f.first().Method.members() }
 
 // forEachNetwork is a value of each experiment's data, once for each of its networks.

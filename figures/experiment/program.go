@@ -7,18 +7,17 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// carryOutBy has a Program carry out all experiments.
-func (f *fit) carryOutBy(ctx context.Context, program Program) []*Predictions {
-	all, failed := program.Run(ctx, f.experiments(), f.data, func(done float64, note string) { f.report(f.unit, done, note) })
-	f.failed = failed
-	for i, e := range f.list {
-		if failed[i] != nil {
-			all[i] = &Predictions{}
-		}
-		if p := all[i]; errors.Is(failed[i], train.ErrDiverged) {
-			p.diverge(failed[i].Error())
-		}
-		all[i].Experiment, all[i].Split, all[i].Unit, all[i].Zero = e.id, e.Split, f.data[i].Unit, f.data[i].Zero
+// carryOutBy has a Program carry out the experiment.
+func (f *fit) carryOutBy(ctx context.Context, program Program) *Predictions {
+	e, d := f.list[0], f.data[0]
+	p, err := program.Run(ctx, e.Experiment, d, func(done float64, note string) { f.report(f.unit, done, note) })
+	if err != nil {
+		p = &Predictions{}
 	}
-	return all
+	if errors.Is(err, train.ErrDiverged) {
+		p.diverge(err.Error())
+	}
+	f.failed = []error{err}
+	p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, d.Unit, d.Zero
+	return p
 }

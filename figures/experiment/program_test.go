@@ -18,14 +18,10 @@ type said struct {
 	Fails string
 }
 
-func (s said) Run(_ context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) (all []*experiment.Predictions, failed []error) {
+func (s said) Run(_ context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
 	progress(0.5, "half of it")
-	err := map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
-	for i, e := range list {
-		numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(data[i].Train.Len())}
-		all, failed = append(all, &experiment.Predictions{Inspected: numbers}), append(failed, err)
-	}
-	return all, failed
+	numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(d.Train.Len())}
+	return &experiment.Predictions{Inspected: numbers}, map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
 }
 
 // deciding are experiments with a Decision, one for each split.

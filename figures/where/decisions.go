@@ -96,21 +96,25 @@ func (a Acquisition) Check() error {
 }
 
 // Run implements experiment.Program.
-func (a Acquisition) Run(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]*experiment.Predictions, []error) {
-	return decide(ctx, list, data, progress, a.Trainings, true, a.begin)
+func (a Acquisition) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
+	return decide(ctx, e, d, progress, a.Trainings, a.choose)
 }
 
-// begin is the begin of decide.
-func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error) {
-	pool := d.Sets[1].Dataset
+// choose is that of decide.
+func (a Acquisition) choose(d experiment.Data, random *rand.Rand, learn learning) (map[string]float64, error) {
+	pool, found := d.Sets[1].Dataset, map[string]float64{}
 	if needed := (a.Trainings - 1) * a.Add; needed > pool.Len() {
 		return nil, fmt.Errorf("where.Acquisition adds %d examples, and the pool has %d", needed, pool.Len())
 	}
 	left := random.Perm(pool.Len())
-	return func(round int, sets []experiment.Prediction) error {
+	for round := 0; ; round++ {
+		sets, err := learn(round, d)
+		if err != nil {
+			return nil, err
+		}
 		nll, err := sets[0].NLL(d.Unit)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		mean, _ := sets[0].Moments()
 		share := 1 / float64(a.Trainings-1) // of the steps of a curve, which are equally long
@@ -122,7 +126,7 @@ func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[stri
 			found[name+areaSuffix] += share * v
 		}
 		if round == a.Trainings-1 {
-			return nil
+			return found, nil
 		}
 		if _, std := sets[1].Moments(); !a.Random {
 			slices.SortStableFunc(left, func(i, j int) int { return cmp.Compare(std[j], std[i]) })
@@ -131,8 +135,7 @@ func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[stri
 			d.Train = observed(d.Train, pool, i, pool.Targets[i])
 		}
 		left = left[a.Add:]
-		return nil
-	}, nil
+	}
 }
 
 // areaSuffix ends the name of the mean height of a curve, and pointOf names its points.
@@ -216,20 +219,27 @@ func (t Thompson) Check() error {
 const metricRegret = "regret"
 
 // Run implements experiment.Program.
-func (t Thompson) Run(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]*experiment.Predictions, []error) {
-	return decide(ctx, list, data, progress, t.Trainings, !t.Random, t.begin)
+func (t Thompson) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
+	return decide(ctx, e, d, progress, t.Trainings, t.choose)
 }
 
-// begin is the begin of decide.
-func (t Thompson) begin(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error) {
-	actions, regret, explore := d.Sets[0].Dataset, 0.0, t.Explore
+// choose is that of decide.
+func (t Thompson) choose(d experiment.Data, random *rand.Rand, learn learning) (map[string]float64, error) {
+	actions, regret, explore, found := d.Sets[0].Dataset, 0.0, t.Explore, map[string]float64{}
 	if t.Random {
 		explore = 1
 	}
 	best := slices.Max(actions.Targets)
-	return func(round int, sets []experiment.Prediction) error {
-		if !t.Random && sets[0].Std != nil {
-			return errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
+	for round := range t.Trainings {
+		var functions [][]float64
+		if !t.Random {
+			sets, err := learn(round, d)
+			if err != nil {
+				return nil, err
+			}
+			if functions = sets[0].Mean; sets[0].Std != nil {
+				return nil, errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
+			}
 		}
 		for range t.Batch {
 			// Both numbers are drawn by all methods, so that they have the same noise.
@@ -238,81 +248,44 @@ func (t Thompson) begin(d *experiment.Data, random *rand.Rand, found map[string]
 			if choice < explore {
 				action = int(choice / explore * float64(actions.Len()))
 			} else {
-				functions := sets[0].Mean
 				action = floats.MaxIdx(functions[int((choice-explore)/(1-explore)*float64(len(functions)))])
 			}
 			regret += best - actions.Targets[action]
 			d.Train = observed(d.Train, actions, action, actions.Targets[action]+noise)
 		}
 		found[pointOf(metricRegret, (round+1)*t.Batch)] = regret
-		return nil
-	}, nil
+	}
+	return found, nil
 }
 
-// A choosing chooses what an experiment observes after a round, by the predictions of all sets, and notes its numbers.
-type choosing func(round int, sets []experiment.Prediction) error
+// A learning trains networks on the data of a round, and predicts all sets.
+type learning func(round int, d experiment.Data) ([]experiment.Prediction, error)
 
-// decide carries out the decisions of experiments in step, so that their networks are replicas of one graph. In each round
-// the networks are trained anew, if at all, from other initial values, on what each experiment has observed so far. The
-// random choices of an experiment are those of all methods with its split and seed.
-func decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string), rounds int, trains bool,
-	begin func(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error)) ([]*experiment.Predictions, []error) {
-	said, failed, choose, of := make([]*experiment.Predictions, len(list)), make([]error, len(list)), make([]choosing, len(list)), soFar{}
-	for i, e := range list {
-		said[i] = &experiment.Predictions{Inspected: map[string]float64{}}
-		if of[e.Split] != nil {
-			failed[i] = fmt.Errorf("where: decisions of seed %d on split %d: another seed decides on this split; run them one after the other", e.Seed, e.Split)
-			continue
+// decide carries out the decisions of an experiment in rounds, and returns the numbers that choose finds. In each round networks
+// are trained anew, from other initial values, on what was observed so far. The random choices are those of all methods with the
+// experiment's split and seed.
+func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string), rounds int,
+	choose func(d experiment.Data, random *rand.Rand, learn learning) (map[string]float64, error)) (*experiment.Predictions, error) {
+	found, err := choose(d, rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), func(round int, d experiment.Data) ([]experiment.Prediction, error) {
+		progress(float64(round)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
+		now := e
+		now.Task.Data, now.Task.Decision = soFar{d}, nil
+		now.Seed = nets.SeedOf(e.Seed, -1, round*max(e.Method.Members, 1)) // the networks after those of the rounds before
+		found, err := experiment.Run(ctx, now)
+		if err == nil && found[0].Diverged {
+			err = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[0].Reason)
 		}
-		d := data[i]
-		of[e.Split] = &d
-		choose[i], failed[i] = begin(&d, rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), said[i].Inspected)
-	}
-	for round := range rounds {
-		sets := make([][]experiment.Prediction, len(list))
-		if trains {
-			learn(ctx, round, list, of, sets, failed)
+		if err != nil {
+			return nil, err
 		}
-		for i := range list {
-			if failed[i] == nil {
-				failed[i] = choose[i](round, sets[i])
-			}
-		}
-		progress(float64(round+1)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
-	}
-	return said, failed
+		p, err := found[0].Predictions()
+		return p.Sets, err
+	})
+	return &experiment.Predictions{Inspected: found}, err
 }
 
-// learn trains and predicts in one round, but for what has failed.
-func learn(ctx context.Context, round int, list experiment.Experiments, of soFar, sets [][]experiment.Prediction, failed []error) {
-	var left experiment.Experiments
-	var at []int // their places in the list
-	for i, e := range list {
-		if failed[i] == nil {
-			e.Task.Data, e.Task.Decision = of, nil
-			e.Seed = nets.SeedOf(e.Seed, -1, round*max(e.Method.Members, 1)) // the networks after those of the rounds before
-			left, at = append(left, e), append(at, i)
-		}
-	}
-	if left == nil {
-		return
-	}
-	found, err := experiment.Run(ctx, left...)
-	for k, i := range at {
-		var p *experiment.Predictions
-		if failed[i] = err; err == nil {
-			p, failed[i] = found[k].Predictions()
-		}
-		if failed[i] == nil && found[k].Diverged {
-			failed[i] = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[k].Reason)
-		} else if failed[i] == nil {
-			sets[i] = p.Sets
-		}
-	}
-}
-
-// soFar are the data of each split with what is observed so far as training examples.
-type soFar map[int]*experiment.Data
+// soFar are data with what is observed so far as training examples, on whatever split.
+type soFar struct{ experiment.Data }
 
 // Splits implements experiment.Source.
 func (soFar) Splits() int { return math.MaxInt }
@@ -321,7 +294,7 @@ func (soFar) Splits() int { return math.MaxInt }
 func (soFar) Identity() spec.Identity { return spec.Identity{} }
 
 // Load implements experiment.Source.
-func (s soFar) Load(_ context.Context, split int) (experiment.Data, error) { return *s[split], nil }
+func (s soFar) Load(context.Context, int) (experiment.Data, error) { return s.Data, nil }
 
 // An agent is a method that decides, or chooses at random.
 type agent struct {

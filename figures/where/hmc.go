@@ -40,22 +40,19 @@ func (h HMC) Check() error {
 	return nil
 }
 
-// Run implements experiment.Program: it trains the members of each experiment, and draws from there.
-func (h HMC) Run(ctx context.Context, list experiment.Experiments, _ []experiment.Data, progress func(done float64, note string)) (said []*experiment.Predictions, failed []error) {
-	for _, e := range list {
-		p, start := &experiment.Predictions{}, e
-		start.Method.Sampler, start.Task.Metrics = nil, nil
-		start.Task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (_ map[string]float64, _ map[string]map[string][]float64, err error) {
-			p.Sets, p.Inspected, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
-			return nil, nil, err
-		}
-		found, err := experiment.Run(ctx, start)
-		if err == nil && found[0].Diverged {
-			err = fmt.Errorf("%w: %s", train.ErrDiverged, found[0].Reason)
-		}
-		said, failed = append(said, p), append(failed, err)
+// Run implements experiment.Program: it trains the members of the experiment, and draws from there.
+func (h HMC) Run(ctx context.Context, e experiment.Experiment, _ experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
+	p, start := &experiment.Predictions{}, e
+	start.Method.Sampler, start.Task.Metrics = nil, nil
+	start.Task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (_ map[string]float64, _ map[string]map[string][]float64, err error) {
+		p.Sets, p.Inspected, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
+		return nil, nil, err
 	}
-	return said, failed
+	found, err := experiment.Run(ctx, start)
+	if err == nil && found[0].Diverged {
+		err = fmt.Errorf("%w: %s", train.ErrDiverged, found[0].Reason)
+	}
+	return p, err
 }
 
 // sample draws the networks, and predicts all sets by those that are kept.
