@@ -12,9 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/metrics"
@@ -341,34 +338,33 @@ type decisionProblem struct {
 	data        experiment.Source
 	noise       float64 // known, of a standardised target
 	decide      func(a agent) experiment.Program
-	curve       string // the metric of the curve, whose points are first, first+step, ... last
-	first, step int
-	last        int
 }
 
 // acquisitions are the problems of active learning.
 func acquisitions() (all []decisionProblem) {
-	const first, add, trainings = 20, 10, 11
 	for _, of := range []struct {
 		name  string
 		noise float64
 	}{{"boston", 0.3}, {"concrete", 0.3}, {"energy", 0.1}, {"wine", 0.8}, {"yacht", 0.1}} {
 		all = append(all, decisionProblem{
-			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, first}, noise: of.noise,
-			decide: func(a agent) experiment.Program { return Acquisition{trainings, add, a.random} },
-			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1),
+			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, 20}, noise: of.noise,
+			decide: func(a agent) experiment.Program { return Acquisition{11, 10, a.random} },
 		})
 	}
 	return all
 }
 
+// banditRounds are the rounds of the bandit, and banditTrainings the trainings among them.
+const banditRounds, banditTrainings = 500, 10
+
 // bandit is the problem of Thompson sampling.
 func bandit() decisionProblem {
-	const noise, first, batch, trainings = 1.0, 20, 50, 10
+	const noise = 1.0
 	return decisionProblem{
-		name: "bandit", title: "Bandit", data: Bandits{Actions: 50, Features: 10, First: first, Noise: noise}, noise: noise,
-		decide: func(a agent) experiment.Program { return Thompson{trainings, batch, noise, a.random, a.explore} },
-		curve:  metricRegret, first: batch, step: batch, last: batch * trainings,
+		name: "bandit", title: "Bandit", data: Bandits{Actions: 50, Features: 10, First: 20, Noise: noise}, noise: noise,
+		decide: func(a agent) experiment.Program {
+			return Thompson{banditTrainings, banditRounds / banditTrainings, noise, a.random, a.explore}
+		},
 	}
 }
 
@@ -422,7 +418,7 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 	}
 	add(groupError, results.MetricRMSE+areaSuffix, true, acquisitions()...)
 	add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...)
-	add(groupRegret, pointOf(metricRegret, bandit().last), true, bandit())
+	add(groupRegret, pointOf(metricRegret, banditRounds), true, bandit())
 	return s.Make(x)
 }
 
@@ -433,7 +429,7 @@ func BanditTable(x *tables.Index) (report.Table, error) {
 	s.Columns = []string{"Agent", "Regret", "Over density's"}
 	s.Legend = "▲ less, ▽ more regret than density, significant at 5% for all agents together. No mark: not significant."
 	regret := func(a agent) tables.Mean {
-		return tables.Mean{Of: bandit().allSeeds(a)[decisionSeeds:], Metric: pointOf(metricRegret, bandit().last), Decimals: 1}
+		return tables.Mean{Of: bandit().allSeeds(a)[decisionSeeds:], Metric: pointOf(metricRegret, banditRounds), Decimals: 1}
 	}
 	density := regret(agents()[0])
 	for i, a := range banditAgents() {
@@ -459,41 +455,4 @@ func over(a, b map[int]float64) tables.Mean {
 	ratio := func(at []int) float64 { return metrics.MeanAt(ours)(at) / metrics.MeanAt(theirs)(at) }
 	low, high := metrics.Bootstrap([]int{len(of)}, bootstrapDraws, bootstrapSeed, tables.Confidence, ratio)
 	return tables.Words("%.2f [%.2f, %.2f]", stat.Mean(ours, nil)/stat.Mean(theirs, nil), low, high)
-}
-
-// DecisionFigure shows the curves behind DecisionTable.
-func DecisionFigure(x *tables.Index) (report.Figure, error) {
-	var marks []report.Mark
-	var panels []*plot.Plot
-	for _, p := range append(acquisitions(), bandit()) {
-		panel := report.New(p.title, "examples", "test RMSE")
-		if p.curve == metricRegret {
-			panel = report.New(p.title, "rounds", "regret")
-		}
-		for k, a := range agents() {
-			m, line := report.MarkOf(a.Name, k), report.Line
-			if m.Shape = (draw.BoxGlyph{}); a.random {
-				m.Colour, line = report.Brown, report.Dashes
-			}
-			if len(panels) == 0 {
-				marks = append(marks, m)
-			}
-			var at, mean []float64
-			for n := p.first; n <= p.last; n += p.step {
-				s, err := x.Summarize(tables.Mean{Of: p.experiments(a), Metric: pointOf(p.curve, n)})
-				if err != nil || s.N == 0 {
-					return report.Figure{}, cmp.Or(err, fmt.Errorf("where: the picture needs where-learning and where-bandit: %w", report.ErrNotRun))
-				}
-				at, mean = append(at, float64(n)), append(mean, s.Mean)
-			}
-			if err := line(panel, "", at, mean, m.Colour); err != nil {
-				return report.Figure{}, err
-			}
-		}
-		panels = append(panels, panel)
-	}
-	return report.Figure{
-		Name: "where-decisions", Panels: report.InRows(panels, 3, nil), Key: report.Key(marks...), Width: vg.Points(700), Height: vg.Points(430),
-		Caption: prose.Caption("where-decisions picture", map[string]int{"Seeds": decisionSeeds}),
-	}, nil
 }

@@ -205,8 +205,3 @@ func (p jointProblem) gain(x *tables.Index, m experiment.Method, joint tables.Me
 	}
 	return tables.Words("%+.3f", functions.Mean-draws.Mean), nil
 }
-
-// FunctionFigure shows the tested differences of FunctionTable.
-func FunctionFigure(x *tables.Index) (report.Figure, error) {
-	return forest("where-functions", FunctionTable, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"})(x)
-}
