@@ -89,7 +89,6 @@ type Forest struct {
 	Within float64
 	// Numbers draws the numbers of cells with their spreads in the place of differences.
 	Numbers bool
-	Only    []string // the headings of the columns that are drawn; nil for all that can be
 	Line    *float64 // where numbers have a dashed line, such as chance, 0.5; nil for none
 }
 
@@ -207,7 +206,7 @@ func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (
 // columns are the columns with differences, and their marks.
 func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 	for i, name := range t.Columns[1:] {
-		if f.Only != nil && !slices.Contains(f.Only, name) || !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.drawn(r.Cells[i]) != nil }) {
+		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.drawn(r.Cells[i]) != nil }) {
 			continue
 		}
 		k := len(columns)
