@@ -97,30 +97,6 @@ func Align(cells ...*Cell) {
 	}
 }
 
-// Align is the function Align for the cells of a row.
-func (r Row) Align() {
-	var cells []*Cell
-	for i := range r.Cells {
-		cells = append(cells, &r.Cells[i])
-	}
-	Align(cells...)
-}
-
-// AlignColumns is the function Align for each column, in each group of rows.
-func (t Table) AlignColumns() {
-	for column := range t.Columns[1:] {
-		var cells []*Cell
-		for i, row := range t.Rows {
-			if t.begins(i) {
-				Align(cells...)
-				cells = nil
-			}
-			cells = append(cells, &row.Cells[column])
-		}
-		Align(cells...)
-	}
-}
-
 // Noted is the cell with a note after its number.
 func (c Cell) Noted(note string) Cell {
 	c.note = note

@@ -123,35 +123,26 @@ func TestAlign(t *testing.T) {
 		{"no numbers", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			row := report.Row{Cells: report.TextCells("words")}
+			words := report.Cell{Text: "words"}
+			cells := []*report.Cell{&words}
 			for _, n := range c.numbers {
-				row.Cells = append(row.Cells, report.NumberCell(n.Mean, n.Std, n.Decimals))
+				cell := report.NumberCell(n.Mean, n.Std, n.Decimals)
+				cells = append(cells, &cell)
 			}
-			row.Align()
+			report.Align(cells...)
 			var got []string
-			for _, cell := range row.Cells[1:] {
+			for _, cell := range cells[1:] {
 				got = append(got, cell.Text)
 			}
-			if !slices.Equal(got, c.want) || row.Cells[0].Text != "words" {
+			if !slices.Equal(got, c.want) || words.Text != "words" {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
-	column := report.Table{Columns: []string{"Method", "RMSE"}}
-	for _, r := range []struct {
-		group string
-		std   float64
-	}{{"Yacht", 0.5}, {"Yacht", 0.6}, {"Naval", 0.0004}} {
-		column.Rows = append(column.Rows, report.Row{Group: r.group, Cells: []report.Cell{report.NumberCell(r.std, r.std, 3)}})
-	}
-	given := report.NumberCell(0.00071, 0.0001, 4)
+	ours, given := report.NumberCell(0.0004, 0.0004, 3), report.NumberCell(0.00071, 0.0001, 4)
 	given.Theirs = true
-	column.Rows = append(column.Rows, report.Row{Group: "Naval", Cells: []report.Cell{given}})
-	column.AlignColumns()
-	for i, want := range []string{"0.50 ± 0.50", "0.60 ± 0.60", "0.00040 ± 0.00040", "0.0007 ± 0.0001"} {
-		if got := column.Rows[i].Cells[0].Text; got != want {
-			t.Errorf("row %d of a table in groups is %s, want %s", i, got, want)
-		}
+	if report.Align(&ours, &given); ours.Text != "0.00040 ± 0.00040" || given.Text != "0.0007 ± 0.0001" {
+		t.Errorf("ours is %s, and theirs %s", ours.Text, given.Text)
 	}
 }
 

@@ -17,8 +17,6 @@ type Sheet struct {
 	// Down says that numbers are compared with those above and below, in their column and group. Otherwise they are compared
 	// with those of the same metric beside them. Compared numbers have like decimals, and the best is bold; see Mean.Best.
 	Down bool
-	// First is a column that stands before the others, since a narrow screen shows few; without it they keep their order.
-	First string
 }
 
 // A Line is a row of a Sheet. Lines of one group follow each other.
@@ -124,18 +122,7 @@ func (s Sheet) Make(x *Index) (report.Table, error) {
 	}
 	s.embolden(t, all)
 	s.align(t)
-	if i := slices.Index(t.Columns, s.First); i > 0 {
-		t.Columns = moved(t.Columns, i, 1)
-		for k := range t.Rows {
-			t.Rows[k].Cells = moved(t.Rows[k].Cells, i-1, 0)
-		}
-	}
 	return t.WithoutNotRun(), nil
-}
-
-// moved is a list with an element at another place.
-func moved[T any](list []T, from, to int) []T {
-	return slices.Insert(slices.Delete(slices.Clone(list), from, from+1), to, list[from])
 }
 
 // place is a cell.
@@ -190,18 +177,22 @@ func (s Sheet) embolden(t report.Table, all [][]Summary) {
 
 // align gives numbers that are compared like decimals.
 func (s Sheet) align(t report.Table) {
-	if s.Down {
-		t.AlignColumns()
-		return
+	type kind struct {
+		place
+		group, metric string
 	}
-	for i, row := range t.Rows {
-		of := map[string][]*report.Cell{}
-		for k := range row.Cells {
-			of[s.Lines[i].Cells[k].Metric] = append(of[s.Lines[i].Cells[k].Metric], &row.Cells[k])
+	compared := map[kind][]*report.Cell{}
+	for i, line := range s.Lines {
+		for k, m := range line.Cells {
+			of := kind{place: place{line: i}, metric: m.Metric}
+			if s.Down {
+				of = kind{place: place{column: k}, group: line.Group}
+			}
+			compared[of] = append(compared[of], &t.Rows[i].Cells[k])
 		}
-		for _, cells := range of {
-			report.Align(cells...)
-		}
+	}
+	for _, cells := range compared {
+		report.Align(cells...)
 	}
 }
 

@@ -10,9 +10,14 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// sheet is a table with a column for each method, density uncertainty first, and with lines of settings.
+// densityFirst are methods with density uncertainty before the others, since a narrow screen shows few columns.
+func densityFirst(list []experiment.Method) []experiment.Method {
+	return append([]experiment.Method{methods.Density}, slices.DeleteFunc(slices.Clone(list), methods.Density.Same)...)
+}
+
+// sheet is a table with a column for each method, and with lines of settings.
 func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line) tables.Sheet {
-	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(lines...), First: methods.Density.Name}
+	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(lines...)}
 	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}
@@ -22,6 +27,7 @@ func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line
 // againstDensity is a table in which methods are tested against density uncertainty, by both metrics in each setting.
 func againstDensity(name string, list []experiment.Method, settings ...setting) tables.Sheet {
 	var lines [][]tables.Line
+	list = densityFirst(list)
 	for _, of := range tableMetrics {
 		for _, s := range settings {
 			group := of.title
@@ -64,7 +70,7 @@ func Paired(x *tables.Index) (report.Table, error) {
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
 func ConvergedTable(x *tables.Index) (report.Table, error) {
-	list := convergedMethods()
+	list := densityFirst(convergedMethods())
 	s := sheet("uci-converged", report.MarksAgainst(detached.Name), list)
 	for _, training := range trainings() {
 		s.Lines = append(s.Lines, training.lines(training.name, nll.Mean, list, detached)...)
@@ -102,7 +108,7 @@ func less(a, b map[int]float64) map[int]float64 {
 // samples, tested against density uncertainty, and with the paper's 10, tested against 1000 of the same method. SNGP and
 // DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
-	list, many := samplesMethods(), manySamples()
+	list, many := densityFirst(samplesMethods()), manySamples()
 	few := paperSetting(SmallDatasets()...).lines("10 draws", nll.Mean, list)
 	for i, dataset := range SmallDatasets() {
 		for k, m := range list {
@@ -119,7 +125,7 @@ func SamplesTable(x *tables.Index) (report.Table, error) {
 // inside 95% intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
-	list, s := everyMethod(), everywhere()
+	list, s := densityFirst(everyMethod()), everywhere()
 	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
 		s.lines("CRPS", score(results.MetricCRPS), list, methods.Density),
 		s.lines("coverage", score(results.MetricCoverage), list),
@@ -138,9 +144,10 @@ func gapMethods() []experiment.Method {
 
 // onGaps is a table of a mean on gap splits.
 func onGaps(name, legend string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
-	sheet := sheet(name, legend, gapMethods())
+	list := densityFirst(gapMethods())
+	sheet := sheet(name, legend, list)
 	for _, s := range gapSettings() {
-		sheet.Lines = append(sheet.Lines, s.lines(s.name, mean, gapMethods(), reference...)...)
+		sheet.Lines = append(sheet.Lines, s.lines(s.name, mean, list, reference...)...)
 	}
 	return sheet
 }

@@ -24,7 +24,6 @@ func EnergyTable(x *tables.Index) (report.Table, error) {
 // The table has a row for each data set and setting. Its last column says how large a difference can still be.
 func againstControl(x *tables.Index, name string, settings []setting, list []experiment.Method) (report.Table, error) {
 	sheet := sheet(name, report.MarksAgainst(list[0].Name), list)
-	sheet.First = list[0].Name
 	for _, s := range settings {
 		sheet.Lines = append(sheet.Lines, s.lines(s.name, nll.Mean, list, list[0])...)
 	}

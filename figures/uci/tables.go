@@ -96,7 +96,8 @@ func RMSE(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
 }
 
 func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Table, error) {
-	s := sheet("uci-"+x.Metric, report.MarksPaper, append(everyMethod(), extra...))
+	list := append(densityFirst(everyMethod()), extra...)
+	s := sheet("uci-"+x.Metric, report.MarksPaper, list)
 	for _, m := range extra {
 		if _, err := Paper(Data{Name: "yacht"}, m); err != nil {
 			return s.Table, err
@@ -104,7 +105,7 @@ func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Ta
 	}
 	for _, dataset := range tableDatasets() {
 		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
-		for _, m := range append(everyMethod(), extra...) {
+		for _, m := range list {
 			cell := x.everywhere(dataset, m)
 			cell.Best = "lowest"
 			ours.Cells = append(ours.Cells, cell)
