@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"densityuncertainty/datasets/fetch"
 )
@@ -33,7 +32,7 @@ import (
 // The archive is held to its SHA-256, unpacked files to their published MD5. The error
 // names a file that is wrong or missing.
 //
-// The result takes 184 MB of memory.
+// The result takes 184 MB of memory, and reading it as much again.
 func CIFAR10(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
 	return cifar10.load(ctx, f)
 }
@@ -75,128 +74,93 @@ type cifarFile struct {
 
 // load finds the set and reads it.
 func (s *cifarSet) load(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
-	paths, err := s.unpacked(f)
+	folder, found, err := f.Local(s.folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("datasets: looking for %s: %w", s.folder, err)
 	}
-	if paths != nil {
-		return s.readFolder(paths)
-	}
-	path, err := f.Get(ctx, s.archive)
-	if err != nil {
-		return nil, nil, fmt.Errorf("datasets: getting %s (the folder %s/ will also do): %w", s.name, s.folder, err)
-	}
-	return s.readArchive(path)
-}
-
-// unpacked returns the paths of the files in the local folder, in their order;
-// nil if none of them is there.
-func (s *cifarSet) unpacked(f *fetch.Fetcher) ([]string, error) {
-	var paths, missing []string
-	for _, file := range s.files {
-		path, found, err := f.Local(s.folder + "/" + file.name)
+	var contents [][]byte // of the files
+	if found {
+		if contents, err = s.unpacked(folder); err != nil {
+			return nil, nil, fmt.Errorf("datasets: reading %s: %w; get %s from %s and unpack it again into the folder that %s names", s.name, err, s.archive.Name, s.archive.URL, fetch.EnvData)
+		}
+	} else {
+		path, err := f.Get(ctx, s.archive)
 		if err != nil {
-			return nil, fmt.Errorf("datasets: looking for %s: %w", s.folder, err)
+			return nil, nil, fmt.Errorf("datasets: getting %s (the folder %s/ will also do): %w", s.name, s.folder, err)
 		}
-		if found {
-			paths = append(paths, path)
-		} else {
-			missing = append(missing, file.name)
+		if contents, err = s.archived(path); err != nil {
+			return nil, nil, fmt.Errorf("datasets: reading %s: %w", path, err)
 		}
 	}
-	if len(paths) > 0 && len(missing) > 0 {
-		return nil, fmt.Errorf("datasets: %s: files are missing: %s; %s", filepath.Dir(paths[0]), strings.Join(missing, ", "), s.advice())
-	}
-	return paths, nil
-}
-
-// advice says how to replace unpacked files.
-func (s *cifarSet) advice() string {
-	return fmt.Sprintf("get %s from %s and unpack it again into the folder that %s names", s.archive.Name, s.archive.URL, fetch.EnvData)
-}
-
-// room makes the two sets, and returns each file's part of them.
-func (s *cifarSet) room() (train, test *Images, parts []*Images) {
-	count := map[bool]int{}
-	for _, file := range s.files {
-		count[file.test] += file.images
-	}
-	train, test = newImages(s.name+" train", s.classes, count[false]), newImages(s.name+" test", s.classes, count[true])
-	filled := map[bool]int{}
-	for _, file := range s.files {
-		whole := train
-		if file.test {
-			whole = test
-		}
-		from, to := filled[file.test], filled[file.test]+file.images
-		filled[file.test] = to
-		parts = append(parts, &Images{Pixels: whole.Pixels[from*ImageSize : to*ImageSize], Labels: whole.Labels[from:to]})
-	}
-	return train, test, parts
-}
-
-// read reads a file, a pickled dictionary. A pickle is a
-// program, but these are known byte for byte by their checksums, so two look-ups do: the
-// pixels are the string of their length (opcode T), the labels the list that follows
-// its key (opcode U), numbers of one byte (opcode K) in batches of 1000, each between
-// "(" and "e".
-func (s *cifarSet) read(file []byte, part *Images) {
-	const batch = 1000
-	_, list, _ := bytes.Cut(file, append([]byte{'U', byte(len(s.labelKey))}, s.labelKey...))
-	_, list, _ = bytes.Cut(list, []byte("(K"))
-	_, image, _ := bytes.Cut(file, binary.LittleEndian.AppendUint32([]byte{'T'}, uint32(len(part.Pixels))))
-	for i := range part.Labels {
-		part.Labels[i] = int(list[2*(i+i/batch)])
-	}
-	copy(part.Pixels, image)
-}
-
-// readFolder reads the files at the given paths.
-func (s *cifarSet) readFolder(paths []string) (train, test *Images, err error) {
-	train, test, parts := s.room()
+	train, test = newImages(s.name+" train", s.classes, 0), newImages(s.name+" test", s.classes, 0)
 	for i, file := range s.files {
-		contents, err := os.ReadFile(paths[i])
-		if err != nil {
-			return nil, nil, fmt.Errorf("datasets: reading %s: %w", s.name, err)
+		to := train
+		if file.test {
+			to = test
 		}
-		if sum := md5.Sum(contents); hex.EncodeToString(sum[:]) != file.md5 {
-			return nil, nil, fmt.Errorf("datasets: %s has not the published MD5: %x, published is %s; %s", paths[i], sum, file.md5, s.advice())
-		}
-		s.read(contents, parts[i])
+		s.read(contents[i], file.images, to)
 	}
 	return train, test, nil
 }
 
-// readArchive reads the files out of an archive whose checksum is right.
-func (s *cifarSet) readArchive(path string) (train, test *Images, err error) {
+// unpacked are the contents of the files in a folder.
+func (s *cifarSet) unpacked(folder string) (contents [][]byte, err error) {
+	for _, file := range s.files {
+		content, err := os.ReadFile(filepath.Join(folder, file.name))
+		if err != nil {
+			return nil, err
+		}
+		if sum := md5.Sum(content); hex.EncodeToString(sum[:]) != file.md5 {
+			return nil, fmt.Errorf("%s has the MD5 %x, published is %s", filepath.Join(folder, file.name), sum, file.md5)
+		}
+		contents = append(contents, content)
+	}
+	return contents, nil
+}
+
+// archived are the contents of the files in an archive whose checksum is right.
+func (s *cifarSet) archived(path string) (contents [][]byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("datasets: opening %s: %w", s.name, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	unzipped, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("datasets: reading %s: %w", path, err)
+		return nil, err
 	}
-	train, test, parts := s.room()
+	contents = make([][]byte, len(s.files))
 	archive := tar.NewReader(unzipped)
-	for read := 0; read < len(s.files); {
+	for {
 		header, err := archive.Next()
+		if err == io.EOF {
+			return contents, nil
+		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("datasets: reading %s: %w", path, err)
+			return nil, err
 		}
-		i := slices.IndexFunc(s.files, func(file cifarFile) bool { return header.Name == s.folder+"/"+file.name })
-		if i < 0 {
-			continue
+		if i := slices.IndexFunc(s.files, func(file cifarFile) bool { return header.Name == s.folder+"/"+file.name }); i >= 0 {
+			if contents[i], err = io.ReadAll(archive); err != nil {
+				return nil, err
+			}
 		}
-		contents, err := io.ReadAll(archive)
-		if err != nil {
-			return nil, nil, fmt.Errorf("datasets: reading %s: %w", path, err)
-		}
-		s.read(contents, parts[i])
-		read++
 	}
-	return train, test, nil
+}
+
+// read appends the images of a file, a pickled dictionary. A pickle is a
+// program, but these are known byte for byte by their checksums, so two look-ups do: the
+// pixels are the string of their length (opcode T), the labels the list that follows
+// its key (opcode U), numbers of one byte (opcode K) in batches of 1000, each between
+// "(" and "e".
+func (s *cifarSet) read(file []byte, images int, to *Images) {
+	const batch = 1000
+	_, list, _ := bytes.Cut(file, append([]byte{'U', byte(len(s.labelKey))}, s.labelKey...))
+	_, list, _ = bytes.Cut(list, []byte("(K"))
+	_, pixels, _ := bytes.Cut(file, binary.LittleEndian.AppendUint32([]byte{'T'}, uint32(images*ImageSize)))
+	for i := range images {
+		to.Labels = append(to.Labels, int(list[2*(i+i/batch)]))
+	}
+	to.Pixels, to.N = append(to.Pixels, pixels[:images*ImageSize]...), to.N+images
 }
 
 var cifar10 = cifarSet{

@@ -93,9 +93,9 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 		change func(contents []byte) []byte
 		want   string
 	}{
-		{"missing", func([]byte) []byte { return nil }, "files are missing"},
-		{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, "not the published MD5"},
-		{"damaged", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, "not the published MD5"},
+		{"missing", func([]byte) []byte { return nil }, "no such file"},
+		{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, "has the MD5"},
+		{"damaged", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, "has the MD5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := slices.Clone(tiny.files)
@@ -119,8 +119,8 @@ func TestPickledBatches(t *testing.T) {
 	for i := range m.Labels {
 		m.Labels[i] = i % 251
 	}
-	got := newImages("", nil, m.N)
-	(&cifarSet{labelKey: "k"}).read(pickled("k", m.Labels, m.Pixels), got)
+	got := newImages("", nil, 0)
+	(&cifarSet{labelKey: "k"}).read(pickled("k", m.Labels, m.Pixels), m.N, got)
 	requireSameImages(t, m, got)
 }
 
