@@ -13,13 +13,11 @@ type Deterministic struct{}
 
 // Dense returns x W + b, [..., batch, in] -> [..., batch, units].
 func (Deterministic) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.CheckDense("baselines.Deterministic", s, x, units)
 	return params.Dense(s, x, units)
 }
 
 // Conv returns the convolution of x, [channels, batch, height, width] ->
 // [filters, batch, height', width'].
 func (Deterministic) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	c.Check("baselines.Deterministic", s, x)
 	return conv.Layer(s, x, c)
 }

@@ -121,7 +121,6 @@ type sparseProcess struct {
 
 // process makes the head's parameters, and the factor of K(Z, Z).
 func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
-	params.CheckDense("baselines.DUE", s, x, units)
 	width := x.Shape().Dim(-1)
 	count := l.inducing(width)
 	if replicas := x.Shape().Size() / (x.Shape().Dim(-2) * width); len(l.Start) != 1 && len(l.Start) != replicas {

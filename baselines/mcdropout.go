@@ -23,7 +23,6 @@ type MCDropout struct {
 
 // Dense maps [..., batch, in] to [..., batch, units].
 func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.CheckDense("baselines.MCDropout", s, x, units)
 	mask := stochastic.DrawRows(s, x, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)), x.Shape().Dim(-1))
 	return params.Dense(s, graph.Mul(x, mask), units)
 }
@@ -32,7 +31,6 @@ func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // channel is dropped by itself, also those of the network's input image. It maps
 // [channels, batch, height, width] to [filters, batch, height', width'].
 func (l MCDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	c.Check("baselines.MCDropout", s, x)
 	pixels := conv.Channels(x)
 	mask := conv.Noise(s, pixels, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)))
 	return conv.Layer(s, conv.LikeImage(graph.Mul(pixels, mask), x), c)

@@ -23,7 +23,6 @@ type MFVI struct {
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the weights' KL.
 func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.CheckDense("baselines.MFVI", s, x, units)
 	in := x.Shape().Dim(-1)
 	mean := params.New(s, x, "weights_mean", params.Variational, params.KaimingNormal(in), in, units)
 	logVar := logVariance(s, x, "weights_log_variance", setting("baselines.MFVI.InitStd", l.InitStd, 1e-3), in, units)
@@ -38,7 +37,6 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // for each execution. It maps [channels, batch, height, width] to [filters,
 // batch, height', width'] and adds the kernel's KL.
 func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	c.Check("baselines.MFVI", s, x)
 	like, fanIn := conv.Channels(x), c.FanIn(x)
 	mean := params.New(s, like, "weights_mean", params.Variational, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	logVar := logVariance(s, like, "weights_log_variance", setting("baselines.MFVI.InitStd", l.InitStd, 1e-3), c.Filters, fanIn)

@@ -31,7 +31,6 @@ type Rank1 struct {
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the factors' KL.
 func (l Rank1) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.CheckDense("baselines.Rank1", s, x, units)
 	scaled := graph.Mul(x, l.factor(s, x, "input", x.Shape().Dim(-1)))
 	y := params.Dense(s, scaled, units)
 	return graph.Mul(y, l.factor(s, x, "output", units))
@@ -51,7 +50,6 @@ func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.
 // [filters, batch, height', width'] and adds the factors' KL, once for each
 // channel and filter, however many draws are made of a factor.
 func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	c.Check("baselines.Rank1", s, x)
 	y := conv.Layer(s, l.scaleChannels(s, x, "input"), c)
 	return l.scaleChannels(s, y, "output")
 }

@@ -132,7 +132,6 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 
 // mean returns phi, [..., n, D], and phi beta + c, [..., n, units].
 func (l SNGP) mean(s *model.Scope, x *graph.Node, units int) (phi, mean *graph.Node) {
-	params.CheckDense("baselines.SNGP", s, x, units)
 	phi = l.features(s, x)
 	d := phi.Shape().Dim(-1)
 	beta := params.New(s, x, "weights", params.Weight, params.Uniform(1/math.Sqrt(float64(d))), d, units)

@@ -37,7 +37,6 @@ type SpectralNormed struct {
 
 // Dense returns x W/max(1, sigma/c) + b, [..., batch, in] -> [..., batch, units].
 func (l SpectralNormed) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.CheckDense("baselines.SpectralNormed", s, x, units)
 	in := x.Shape().Dim(-1)
 	w := params.New(s, x, "weights", params.Weight, params.KaimingNormal(in), in, units)
 	return ops.Affine(x, l.bounded(s, w, matrixMap(units)), params.Bias(s, x, units))
@@ -48,7 +47,6 @@ func (l SpectralNormed) Dense(s *model.Scope, x *graph.Node, units int) *graph.N
 // map of an image of the size of x, zeros around it included; the layer keeps a
 // vector of that size, so that it is for images of one size.
 func (l SpectralNormed) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	c.Check("baselines.SpectralNormed", s, x)
 	fanIn := c.FanIn(x)
 	kernel := params.New(s, conv.Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	return conv.AddBias(s, conv.Convolve(x, l.bounded(s, kernel, convolutionMap(x, c)), c.Window), c, fanIn)

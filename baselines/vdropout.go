@@ -31,7 +31,6 @@ type VDropout struct {
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the KL.
 func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.CheckDense("baselines.VDropout", s, x, units)
 	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	var logAlpha *graph.Node
 	if l.Adaptive {
@@ -51,7 +50,6 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // each pixel and one alpha for each filter. It maps [channels, batch, height,
 // width] to [filters, batch, height', width'] and adds the KL.
 func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	c.Check("baselines.VDropout", s, x)
 	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	if l.DoubledConvAlpha {
 		start += math.Ln2

@@ -140,7 +140,6 @@ type Density struct {
 // panics on settings that are not allowed, as GoMLX's graph-building functions do.
 func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	l = l.withDefaults()
-	params.CheckDense("dul.Density", s, h, units)
 	features := h.Shape().Dim(-1)
 	seen := l.generativeInput(h)
 	terms := l.Energy.Dense(s.In("energy"), seen)
@@ -355,11 +354,10 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 // code, the objective is that bound with the KL tempered by 1/P.
 func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	l = l.withDefaults()
-	c.Check("dul.Density", s, x)
-	seen := l.generativeInput(x)
-	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
 	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
 	high, wide := c.Window.Out(height, width)
+	seen := l.generativeInput(x)
+	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
 	l.assertShape("energy of each position", terms.Energy, shapes.Make(x.DType(), 1, batch, high, wide))
 	if terms.Dimensions < 1 {
 		panic(fmt.Errorf("dul.Density: the energy model %T has %d dimensions; it must have at least 1", l.Energy, terms.Dimensions))

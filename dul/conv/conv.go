@@ -54,28 +54,18 @@ func (w Window) Pixels() int {
 }
 
 // Out is the number of positions of the window along the height and along the width of
-// an image.
+// an image. It panics, as GoMLX's graph-building functions do, if the window does not fit.
 func (w Window) Out(height, width int) (high, wide int) {
 	rows, columns := w.Axes()
 	return rows.out(height), columns.out(width)
 }
 
-// out is the number of positions along an axis of n pixels.
-func (e Extent) out(n int) int { return (n+2*e.Padding-e.Size)/e.Stride + 1 }
-
-// fits returns an error if the window does not fit the images x.
-func (w Window) fits(x *graph.Node) error {
-	if x.Rank() != 4 {
-		return fmt.Errorf("conv: an image of shape %s; want [channels, batch, height, width]", x.Shape())
+// out is the number of positions along an axis of n pixels. It panics if the window does not fit.
+func (e Extent) out(n int) int {
+	if e.Size < 1 || e.Stride < 1 || e.Padding < 0 || n+2*e.Padding < e.Size {
+		panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an axis of %d pixels", e.Size, e.Stride, e.Padding, n))
 	}
-	h, v := x.Shape().Dim(2), x.Shape().Dim(3)
-	rows, columns := w.Axes()
-	for i, e := range []Extent{rows, columns} {
-		if n := [...]int{h, v}[i]; e.Size < 1 || e.Stride < 1 || e.Padding < 0 || n+2*e.Padding < e.Size {
-			return fmt.Errorf("conv: window of size %d, stride %d and padding %d over an image of %d x %d", e.Size, e.Stride, e.Padding, h, v)
-		}
-	}
-	return nil
+	return (n+2*e.Padding-e.Size)/e.Stride + 1
 }
 
 // Convolve returns the convolution (without kernel flip, as in all networks)
@@ -109,9 +99,10 @@ func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
 
 // convolved is Convolve in the given precision.
 func convolved(x, kernel *graph.Node, w Window, in precision) *graph.Node {
-	if err := w.fits(x); err != nil {
-		panic(err)
+	if x.Rank() != 4 {
+		panic(fmt.Errorf("conv: an image of shape %s; want [channels, batch, height, width]", x.Shape()))
 	}
+	w.Out(x.Shape().Dim(2), x.Shape().Dim(3)) // which panics if the window does not fit
 	if want := x.Shape().Dim(0) * w.Pixels(); kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
 	}
@@ -240,7 +231,6 @@ func (c Spec) FanIn(x *graph.Node) int { return x.Shape().Dim(0) * c.Window.Pixe
 // Kaiming-normal, the bias at draws from U(-1/sqrt(fan in), 1/sqrt(fan in)); both
 // have role Weight.
 func Layer(s *model.Scope, x *graph.Node, c Spec) *graph.Node {
-	c.Check("conv.Layer", s, x)
 	fanIn := c.FanIn(x)
 	kernel := params.New(s, Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	return AddBias(s, Convolve(x, kernel, c.Window), c, fanIn)

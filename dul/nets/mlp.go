@@ -33,13 +33,10 @@ type MLP struct {
 }
 
 // Apply maps [..., batch, features] to [..., batch, outputs]. It panics without
-// Layers and on widths that are not positive, as GoMLX's graph-building functions do.
+// Layers, as GoMLX's graph-building functions do.
 func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	layers := layersOf("nets.MLP.Layers", m.Layers, s)
 	for i, width := range m.Widths {
-		if width < 1 {
-			panic(fmt.Errorf("nets.MLP: hidden layer %d has width %d; it must be at least 1", i, width))
-		}
 		x = ops.ReLU(layers.Dense(s.In("hidden_%d", i), x, width))
 	}
 	return layers.Dense(s.In("output"), x, outputs)

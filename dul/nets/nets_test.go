@@ -36,7 +36,7 @@ func TestMLPRejectsBadWidths(t *testing.T) {
 	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		return nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{3, 0}}.Apply(s, x, 1)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 2)))
-	if err == nil || !strings.Contains(err.Error(), "hidden layer 1 has width 0") {
+	if err == nil || !strings.Contains(err.Error(), "/hidden_1/weights would have the shape [3 0]") {
 		t.Errorf("the error is %v", err)
 	}
 }

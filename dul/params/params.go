@@ -54,9 +54,11 @@ func New(s *model.Scope, like *graph.Node, name string, role Role, initial Initi
 
 // variable makes the variable with its value: XLA would write the constants of a graph that computes it as text.
 func variable(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *model.Variable {
-	lead := leadOf(s, like, name)
+	lead, path, store := leadOf(s, like, name), model.JoinPath(s.Scope(), name), s.Store()
+	if slices.ContainsFunc(dims, func(n int) bool { return n < 1 }) {
+		panic(fmt.Errorf("parameter %s would have the shape %v; a layer needs at least one feature or channel, and at least one unit or filter", path, dims))
+	}
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
-	path, store := model.JoinPath(s.Scope(), name), s.Store()
 	_, without := store.GetParam(withoutValuesKey)
 	_, loaded := store.GetParam(loadedKey)
 	switch v := store.GetVariable(path); {
@@ -360,6 +362,15 @@ func Values(store *model.Store, path string) ([]float64, shapes.Shape, error) {
 	return values, value.Shape(), nil
 }
 
+// CheckType returns an error if parameters cannot have a type: they are Float32 or
+// Float64.
+func CheckType(dtype dtypes.DType) error {
+	if dtype != dtypes.Float32 && dtype != dtypes.Float64 {
+		return fmt.Errorf("the type is %s; it must be %s or %s", dtype, dtypes.Float32, dtypes.Float64)
+	}
+	return nil
+}
+
 // Initial fills one replica's values (row-major, shape dims) with its start.
 type Initial func(rng *rand.Rand, dims []int, values []float64)
 
@@ -429,7 +440,6 @@ func KaimingNormal(fanIn int) Initial { return Normal(0, math.Sqrt(2/float64(fan
 // [..., batch, in] -> [..., batch, units]. W starts Kaiming-normal, b as Bias
 // says; both have role Weight.
 func Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	CheckDense("params.Dense", s, x, units)
 	in := x.Shape().Dim(-1)
 	w := New(s, x, "weights", Weight, KaimingNormal(in), in, units)
 	return ops.Affine(x, w, Bias(s, x, units))
