@@ -19,7 +19,6 @@ import (
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: ReproductionFigure},
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: NLLFigure},
 		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: ClaimsFigure},
 		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: EnergyFigure},
 		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: PlaceFigure},
@@ -88,95 +87,10 @@ func OptionsFigure(x *tables.Index) (report.Figure, error) {
 	return forest(x, report.Forest{Marks: effectMarks, Columns: perRow}, OptionsTable)
 }
 
-// NLLFigure shows the table NLL: a panel for each data set and in it, for each method, our mean and the paper's with bars of
-// one standard deviation over the splits. If only part of the splits was run, our glyph is hollow.
-func NLLFigure(x *tables.Index) (report.Figure, error) {
-	const columns = 5
-	f := report.Figure{Name: "uci-nll", Width: vg.Points(760), Height: vg.Points(375), Key: report.Key(nllMarks...)}
-	f.Caption = prose.Caption("uci-nll picture", nil)
-	var panels []*plot.Plot
-	for n, dataset := range tableDatasets() {
-		p, err := comparisonPlot(x, dataset, n%columns == 0)
-		if err != nil {
-			return report.Figure{}, err
-		}
-		panels = append(panels, p)
-	}
-	f.Panels = report.InRows(panels, columns, nil)
-	return f, nil
-}
-
-// nllMarks are those of NLLFigure.
-var nllMarks = []report.Mark{
-	{Name: "ours, mean ± 1 sd over all splits", Colour: report.Blue, Shape: draw.CircleGlyph{}},
-	{Name: "ours, mean ± 1 sd over part of the splits", Colour: report.Blue, Shape: draw.RingGlyph{}},
-	{Name: "paper, mean ± 1 sd over all splits", Colour: report.Orange, Shape: draw.PyramidGlyph{}},
-}
-
-// apart is how far from a method's line its numbers are drawn.
-const apart = 0.17
-
-func comparisonPlot(x *tables.Index, dataset string, labelled bool) (*plot.Plot, error) {
-	p := report.New(DatasetTitle(dataset), "", "")
-	p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
-	var ticks []plot.Tick
-	ours, part, theirs := bars{Mark: nllMarks[0]}, bars{Mark: nllMarks[1]}, bars{Mark: nllMarks[2]}
-	list := Methods()
-	for i, m := range list {
-		mean := nll.everywhere(dataset, m)
-		s, err := x.Summarize(mean)
-		if err != nil {
-			return nil, err
-		}
-		y := float64(len(list) - 1 - i)
-		label := " "
-		if labelled {
-			label = m.Name
-		}
-		ticks = append(ticks, plot.Tick{Value: y, Label: label})
-		switch {
-		case s.Complete():
-			ours.add(s.Mean, y+apart, s.Std)
-		case s.N > 0:
-			part.add(s.Mean, y+apart, s.Std)
-		}
-		if mean.Printed != nil {
-			theirs.add(mean.Printed.Mean, y-apart, mean.Printed.Std)
-		}
-	}
-	drawn := 0
-	for _, b := range []bars{theirs, part, ours} {
-		if len(b.x) > 0 {
-			drawn++
-			if err := report.ErrorBars(p, "", b.x, b.y, b.std, b.Colour, b.Shape); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if drawn == 0 {
-		p.X.Min, p.X.Max = 0, 1
-		p.X.Tick.Marker = plot.ConstantTicks(nil)
-		p.X.Label.Text = "not run"
-	}
-	room := 0.06 * (p.X.Max - p.X.Min)
-	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Y.Min, p.Y.Max = -0.6, float64(len(list))-0.4
-	return p, nil
-}
-
-// bars are the numbers that are drawn alike.
-type bars struct {
-	x, y, std []float64
+// A curve is the numbers that a line goes through.
+type curve struct {
+	x, y []float64
 	report.Mark
-}
-
-// add appends a number; an unknown standard deviation has no bar.
-func (b *bars) add(x, y, std float64) {
-	if math.IsNaN(std) {
-		std = 0
-	}
-	b.x, b.y, b.std = append(b.x, x), append(b.y, y), append(b.std, std)
 }
 
 // ConvergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained
@@ -204,7 +118,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		p := report.New(DatasetTitle(dataset), "", "")
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 		low, top := math.Inf(1), math.Inf(-1)
-		curves := make([]bars, len(drawn))
+		curves := make([]curve, len(drawn))
 		for i, m := range drawn {
 			curves[i].Mark = marks[i]
 			for k, t := range lengths {
@@ -219,7 +133,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 					top = max(top, s.Mean)
 				}
 				low = min(low, s.Mean)
-				curves[i].add(ticks[k].Value, s.Mean, 0)
+				curves[i].x, curves[i].y = append(curves[i].x, ticks[k].Value), append(curves[i].y, s.Mean)
 			}
 		}
 		end := math.Inf(1)
@@ -250,7 +164,7 @@ var leavesShape = draw.PyramidGlyph{}
 
 // drawBelow draws a line through numbers, with a dot at each, as far as it is below a height. An arrowhead is where it
 // leaves upwards.
-func (b bars) drawBelow(p *plot.Plot, height float64) error {
+func (b curve) drawBelow(p *plot.Plot, height float64) error {
 	var errs []error
 	for i, y := range b.y {
 		if y > height {

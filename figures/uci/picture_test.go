@@ -14,7 +14,7 @@ import (
 func TestDrawBelow(t *testing.T) {
 	p := report.New("Up to 2", "x", "y")
 	p.Y.Max = 2.2
-	for _, curve := range []bars{
+	for _, curve := range []curve{
 		{x: []float64{0, 1, 2, 3}, y: []float64{1, 2, 0, 1}, Mark: report.Mark{Colour: report.Blue}},     // stays, and touches
 		{x: []float64{0, 1, 2, 3}, y: []float64{0, 4, 1, 1.5}, Mark: report.Mark{Colour: report.Orange}}, // comes back
 		{x: []float64{0, 1, 2, 3}, y: []float64{5, 4, 4, 1}, Mark: report.Mark{Colour: report.Green}},    // begins above

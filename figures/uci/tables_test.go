@@ -295,7 +295,7 @@ func TestFigures(t *testing.T) {
 		v := 3 - 0.1*float64(len(e.Method.Name)) + 0.1*rng.NormFloat64()
 		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: (v + 3) / 10 * e.Task.Data.(Data).MeanError(e.Split)}
 	})
-	drawn := []string{"uci-reproduction", "uci-nll", "uci-claims", "uci-energy", "uci-converged", "uci-options"}
+	drawn := []string{"uci-reproduction", "uci-claims", "uci-energy", "uci-converged", "uci-options"}
 	for _, named := range Figures() {
 		if !slices.Contains(drawn, named.Name) { // by the same functions
 			continue
