@@ -206,31 +206,19 @@ func fewMethods() []experiment.Method {
 	return append(all, startingAt(methods.DensityConstant, noiseStarts[1]), methods.Rank1, methods.MCDropout)
 }
 
-// Few is cifar.Paper for data of which few are trained on: 100 epochs, 10 draws, and shifts of at most 2 pixels. Data are
-// FewImages.
-func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	few, is := data.(FewImages)
-	if !is {
-		return experiment.Experiment{}, fmt.Errorf("where.Few is for where.FewImages, not for %T", data)
-	}
-	e, err := cifar.Paper(few.Images, m)
-	if err != nil {
-		return e, err
-	}
-	few.Images = e.Task.Data.(cifar.Images)
-	e.Task.Data, e.Task.Metrics = few, append(e.Task.Metrics, LabelledImages, ImageParts)
+// fewRuns are the experiments of a method, one for each seed: cifar.Paper with few images, 100 epochs, 10 draws, and shifts of at
+// most 2 pixels.
+func fewRuns(m experiment.Method) experiment.Experiments {
+	e := experiments(cifar.Paper, cifar.Images{
+		Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt},
+	}, m)[0]
+	e.Task.Data, e.Task.Metrics = FewImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, LabelledImages, ImageParts)
 	e.Preset, e.Recipe.Epochs = "where.Few", fewEpochs
 	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
 	if e.Recipe.Samples > 1 {
 		e.Recipe.Samples = fewDraws
 	}
-	return e, nil
-}
-
-// fewRuns are the experiments of a method, one for each seed.
-func fewRuns(m experiment.Method) experiment.Experiments {
-	data := FewImages{cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}}}
-	return crossed(experiments(Few, data, m)[0], 1, fewSeeds)
+	return crossed(e, 1, fewSeeds)
 }
 
 // ImageSet is the experiments of question 10.
@@ -282,33 +270,34 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 		return s.Table, err
 	}
 	const means, difference = "means over trainings", "density less its mean-energy control"
-	add := func(name string, runs experiment.Experiments) (a arm) {
+	add := func(name string, runs experiment.Experiments) {
 		var cells []tables.Mean
 		for _, score := range imageScores {
 			cells = append(cells, tables.Mean{Of: runs, Metric: score.metric, Decimals: 3, Optional: true})
 		}
 		s.Add(means, name, cells...)
-		for _, e := range runs {
-			if r, done := x.Find(e); done && !r.Diverged {
-				a = append(a, r)
-			}
-		}
-		return a
 	}
-	arms, all := map[string]arm{}, []arm(nil) // those of which no run is missing
+	var lacking error // that a run has no such metric
+	of := func(runs experiment.Experiments, metric string) tables.Summary {
+		found, err := x.Summarize(tables.Mean{Of: runs, Metric: metric})
+		lacking = errors.Join(lacking, err)
+		return found
+	}
+	var complete []experiment.Experiments // the methods of which no run is missing
 	for _, m := range fewMethods() {
-		if a := add(m.Name, fewRuns(m)); len(a) == fewSeeds {
-			arms[m.Key], all = a, append(all, a)
+		runs := fewRuns(m)
+		if add(m.Name, runs); of(runs, results.MetricNLL).Complete() {
+			complete = append(complete, runs)
 		}
 	}
 	add(methods.Ensemble.Name, ensemble)
-	plain := arms[methods.Deterministic.Key]
-	silent := len(all) < len(fewMethods()) || plain.mean(results.MetricNLL)-plain.mean(trainSet+"_nll") < leastGap
+	plain := fewRuns(methods.Deterministic)
+	silent := len(complete) < len(fewMethods()) || of(plain, results.MetricNLL).Mean-of(plain, trainSet+"_nll").Mean < leastGap
 	for _, std := range noiseStarts {
 		name, cells := fmt.Sprintf("start %g", std), slices.Repeat([]tables.Mean{tables.Waits}, len(imageScores))
-		ours, theirs := arms[startingAt(methods.Density, std).Key], arms[startingAt(methods.DensityMean, std).Key]
-		if ours != nil && theirs != nil {
-			void := silent || min(ours.mean(mutualInformation), theirs.mean(mutualInformation)) < leastInformation
+		ours, theirs := fewRuns(startingAt(methods.Density, std)), fewRuns(startingAt(methods.DensityMean, std))
+		if of(ours, results.MetricNLL).Complete() && of(theirs, results.MetricNLL).Complete() {
+			void := silent || min(of(ours, mutualInformation).Mean, of(theirs, mutualInformation).Mean) < leastInformation
 			if void {
 				s.Measured = append(s.Measured, fmt.Sprintf("Without a verdict, by the rule: %s.", name))
 			}
@@ -317,7 +306,7 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 					cells[k] = tables.Words("–")
 					continue
 				}
-				d := imageDifference(score.metric, ours, theirs, all)
+				d := imageDifference(score.metric, ours, theirs, complete, of)
 				if cells[k] = (tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher}); void {
 					cells[k] = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
 				}
@@ -325,39 +314,29 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 		}
 		s.Add(difference, name, cells...)
 	}
+	if lacking != nil {
+		return s.Table, lacking
+	}
 	return s.Make(x)
 }
 
-// An arm is the results of a method, one for each seed.
-type arm []experiment.Result
-
-// values are those of a metric, and mean is their mean.
-func (a arm) values(metric string) []float64 {
-	all := make([]float64, len(a))
-	for i, r := range a {
-		all[i] = r.Metrics[metric]
-	}
-	return all
-}
-
-func (a arm) mean(metric string) float64 { return stat.Mean(a.values(metric), nil) }
-
 // imageDifference is a score of one method less that of another; see ImageTable.
-func imageDifference(metric string, ours, theirs arm, pooled []arm) (d metrics.Difference) {
+func imageDifference(metric string, ours, theirs experiment.Experiments, pooled []experiment.Experiments, of func(experiment.Experiments, string) tables.Summary) (d metrics.Difference) {
+	less := func(metric string) float64 { return of(ours, metric).Mean - of(theirs, metric).Mean }
 	var parts []float64
 	for part := range imageParts {
-		parts = append(parts, ours.mean(withoutPart(metric, part))-theirs.mean(withoutPart(metric, part)))
+		parts = append(parts, less(withoutPart(metric, part)))
 	}
 	squares, free := 0.0, 0.0
-	for _, a := range pooled {
-		n := float64(len(a) - 1)
-		squares, free = squares+n*stat.Variance(a.values(metric), nil), free+n
+	for _, runs := range pooled {
+		s := of(runs, metric)
+		squares, free = squares+float64(s.N-1)*s.Std*s.Std, free+float64(s.N-1)
 	}
 	images := (imageParts - 1) * stat.PopVariance(parts, nil)
-	se := math.Sqrt(images + squares/free*(1/float64(len(ours))+1/float64(len(theirs))))
+	se := math.Sqrt(images + squares/free*2/fewSeeds)
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(free, imageParts-1)}
 	half := t.Quantile((1+tables.Confidence)/2) * se
-	d.Mean = ours.mean(metric) - theirs.mean(metric)
+	d.Mean = less(metric)
 	d.Low, d.High, d.P = d.Mean-half, d.Mean+half, 2*t.Survival(math.Abs(d.Mean)/se)
 	return d
 }

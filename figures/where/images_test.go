@@ -24,8 +24,8 @@ func fewSample() FewImages {
 
 // A run in small has the numbers of every set with labels, the mutual information, and no detection of corrupted images.
 func TestFewImages(t *testing.T) {
-	e := must.Get(Few(fewSample(), startingAt(methods.Density, 0.1)))(t)
-	e.Recipe.Epochs, e.Recipe.Samples = 1, 2
+	e := fewRuns(startingAt(methods.Density, 0.1))[0]
+	e.Task.Data, e.Recipe.Epochs, e.Recipe.Samples = fewSample(), 1, 2
 	e.Task.Network = must.Get(cifar.Small(fewSample().Images, methods.Density))(t).Task.Network
 	all := must.Get(experiment.Engine{}.Run(t.Context(), e))(t)
 	m := all[0].Metrics
@@ -90,9 +90,6 @@ func TestFewImagesRefuses(t *testing.T) {
 	d.Sets = d.Sets[1:]
 	if _, err := d.Load(t.Context(), 0); err == nil || !strings.Contains(err.Error(), `corrupts the set "test"`) {
 		t.Errorf("without test images: %v", err)
-	}
-	if _, err := Few(cifar.Images{Name: cifar.CIFAR10}, methods.Density); err == nil || !strings.Contains(err.Error(), "is for where.FewImages") {
-		t.Errorf("other data: %v", err)
 	}
 }
 
