@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -355,13 +351,12 @@ func ExactGapsTable(x *tables.Index) (report.Table, error) {
 // exactMetrics are the columns of ExactTable, as what follows a region's name in a metric's.
 var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 
-// ExactFigure shows the cubic's posterior beside what each method says, for the first split and seed, and below, the
-// distances of all methods on all problems: a mark for each seed.
+// ExactFigure shows the cubic's posterior beside what each method says, for the first split and seed.
 func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
 	for _, m := range exactMethods() {
-		drawn = append(drawn, cubic.experiment(m, nil)) // the first split and seed, with the cubic as its data
+		drawn = append(drawn, cubic.experiment(m, nil))
 	}
 	var list []experiment.Result
 	for _, e := range drawn {
@@ -372,71 +367,8 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 		list = append(list, r)
 	}
 	f, err := toy.Pictures(list)
-	if err != nil {
-		return f, err
-	}
-	panels := slices.Concat(f.Panels...)
-	for i, r := range list {
-		panels[i].Title.Text = r.Method
-	}
-	var below []*plot.Plot
-	for n, problem := range exactProblems() {
-		p, err := problem.distances(x, n == 0)
-		if err != nil {
-			return f, err
-		}
-		below = append(below, p)
-	}
-	f.Panels = append(f.Panels, below)
-	f.Name, f.Width, f.Height = "where-exact", vg.Points(700), vg.Points(760)
-	f.Caption = prose.Caption("where-exact picture", nil)
-	return f, nil
-}
-
-// distances is a panel with a row for each method, and a mark for each seed at its distance from the posterior.
-func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error) {
-	panel := report.New(p.title, "Wasserstein distance", "")
-	var ticks []plot.Tick
-	var all []float64
-	list := exactMethods()
-	for n, m := range list {
-		y := float64(len(list) - 1 - n)
-		tick := plot.Tick{Value: y, Label: " "}
-		if labels {
-			tick.Label = m.Name
-		}
-		ticks = append(ticks, tick)
-		for k, r := range exactRegions {
-			var at, rows []float64
-			values := x.Units(bySeed(r.name+"_w1", p.runs(m)))
-			for _, seed := range slices.Sorted(maps.Keys(values)) {
-				at, rows = append(at, values[seed]), append(rows, y+0.2-0.4*float64(k))
-			}
-			if len(at) == 0 {
-				continue
-			}
-			name := ""
-			if labels && n == 0 {
-				name = r.title
-			}
-			if err := report.Points(panel, name, at, rows, report.Palette()[k], report.DotRadius); err != nil {
-				return nil, err
-			}
-			all = append(all, at...)
-		}
-	}
-	for k, r := range exactRegions {
-		for _, own := range x.Units(bySeed(r.name+"_w1", p.posterior())) {
-			if err := report.Dashes(panel, "", []float64{own, own}, []float64{-0.5, float64(len(list)) - 0.5}, report.Palette()[k]); err != nil {
-				return nil, err
-			}
-			all = append(all, own)
-		}
-	}
-	report.LogAxis(&panel.X, all)
-	panel.Y.Tick.Marker, panel.Y.Min, panel.Y.Max = plot.ConstantTicks(ticks), -0.6, float64(len(list))+0.9 // room for the legend
-	panel.Legend.Top = true
-	return panel, nil
+	f.Name, f.Caption = "where-exact", prose.Caption("where-exact picture", nil)
+	return f, err
 }
 
 // An evenEnergy is the energy of a density layer with evenly spread noise. In training it is the mean of the energies of

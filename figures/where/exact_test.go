@@ -162,13 +162,10 @@ func TestExactGapsTable(t *testing.T) {
 	}
 }
 
-// The panels of distances can be drawn, and what the picture lacks it names.
+// What the picture lacks it names.
 func TestExactFigure(t *testing.T) {
 	if _, err := ExactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
 		t.Errorf("without results: %v", err)
-	}
-	for n, problem := range exactProblems() {
-		must.Get(problem.distances(madeExact(methods.DensityMean), n == 0))(t)
 	}
 }
 

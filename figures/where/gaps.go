@@ -47,7 +47,7 @@ func Tables() []tables.Named {
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: forest("where-gaps", gapTables()[0].of, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4})},
-		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: ExactFigure},
+		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method", Make: ExactFigure},
 		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: forest("where-functions", FunctionTable, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"})},
 		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: forest("where-bandit", BanditTable, report.Forest{Axis: "regret, less that of density layers", Within: 300})},
 	}
