@@ -44,11 +44,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rHat, err := metrics.SplitRHat(chains.LogDensity)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	rHat := metrics.SplitRHat(chains.LogDensity)
 	fmt.Printf("%d chains of %d parameters, %d divergences; they agree: %t\n", len(chains.Draws), len(start[0]), chains.Divergences, rHat < 1.05)
 	// Output:
 	// 4 chains of 31 parameters, 0 divergences; they agree: true

@@ -36,7 +36,7 @@ func checkMoments(t *testing.T, what string, chains [][]float64, mean, variance 
 			squares[c] = append(squares[c], (v-mean)*(v-mean))
 		}
 	}
-	size, ofSquares := must.Get(metrics.EffectiveSize(chains))(t), must.Get(metrics.EffectiveSize(squares))(t)
+	size, ofSquares := metrics.EffectiveSize(chains), metrics.EffectiveSize(squares)
 	if off := (stat.Mean(all, nil) - mean) / math.Sqrt(variance/size); math.Abs(off) > mostSD {
 		t.Errorf("%s: the mean %.4f is %.1f standard errors from %.4f (effective size %.0f)", what, stat.Mean(all, nil), off, mean, size)
 	}
@@ -44,7 +44,7 @@ func checkMoments(t *testing.T, what string, chains [][]float64, mean, variance 
 	if off := (found/variance - 1) / math.Sqrt(2/ofSquares); math.Abs(off) > mostSD {
 		t.Errorf("%s: the variance %.5f is %.1f standard errors from %.5f (effective size %.0f)", what, found, off, variance, ofSquares)
 	}
-	if rHat := must.Get(metrics.SplitRHat(chains))(t); rHat > 1.02 {
+	if rHat := metrics.SplitRHat(chains); rHat > 1.02 {
 		t.Errorf("%s: R-hat is %.3f", what, rHat)
 	}
 }
@@ -127,7 +127,7 @@ func TestChainsStuckApart(t *testing.T) {
 		return logs, gradients, nil
 	}
 	found := must.Get(Sample(context.Background(), two, [][]float64{{-19}, {19}, {-21}, {21}}, Options{Warmup: 200, Draws: 200, Leapfrogs: 5}))(t)
-	if rHat := must.Get(metrics.SplitRHat(found.Number(func(draw []float64) float64 { return draw[0] })))(t); rHat < 1.5 {
+	if rHat := metrics.SplitRHat(found.Number(func(draw []float64) float64 { return draw[0] })); rHat < 1.5 {
 		t.Errorf("R-hat of chains that are stuck in two modes is %.3f", rHat)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -18,13 +19,10 @@ import (
 //
 // It is the larger of two: of the normal scores of the draws' ranks, and of those of their distances from the median,
 // which tells chains of different widths. Near 1 the chains agree; the authors ask for less than 1.01. Of an odd number
-// of draws the one in the middle counts nowhere. Draws that are all equal, chains that do not move and chains of fewer
-// than four draws are an error; it panics if chains have different lengths.
-func SplitRHat(chains [][]float64) (float64, error) {
-	all, err := splitChains(chains)
-	if err != nil {
-		return 0, err
-	}
+// of draws the one in the middle counts nowhere. It is NaN if every draw within each half of a chain is the same, or as far
+// from the median. It panics if chains have fewer than four draws, or different lengths.
+func SplitRHat(chains [][]float64) float64 {
+	all := splitChains(chains)
 	bulk := newHalves(all)
 	median := medianOf(slices.Concat(all...))
 	for _, half := range all {
@@ -36,10 +34,10 @@ func SplitRHat(chains [][]float64) (float64, error) {
 	if folded := newHalves(all); folded.total > 0 { // 0 if all draws are as far from the median
 		largest = max(largest, math.Sqrt(folded.total/folded.within))
 	}
-	if bulk.within == 0 || math.IsInf(largest, 1) {
-		return 0, errStuck
+	if math.IsInf(largest, 1) {
+		return math.NaN()
 	}
-	return largest, nil
+	return largest
 }
 
 // EffectiveSize is the number of independent draws that would tell the mean as well as the draws of several chains,
@@ -50,15 +48,11 @@ func SplitRHat(chains [][]float64) (float64, error) {
 //
 // where the sum ends by Geyer's rule of the initial monotone sequence, and the even lag after it is counted once if it is
 // positive, as Stan and ArviZ do. It can exceed the number of draws if neighbours are anticorrelated, and is at most
-// draws log10(draws). Errors are those of SplitRHat.
-func EffectiveSize(chains [][]float64) (float64, error) {
-	all, err := splitChains(chains)
-	if err != nil {
-		return 0, err
-	}
-	h := newHalves(all)
-	if h.within == 0 {
-		return 0, errStuck
+// draws log10(draws). It is NaN if every draw within each half of a chain is the same, and panics as SplitRHat does.
+func EffectiveSize(chains [][]float64) float64 {
+	h := newHalves(splitChains(chains))
+	if !(h.within > 0) {
+		return math.NaN()
 	}
 	length, draws := len(h.scores[0]), float64(len(h.scores)*len(h.scores[0]))
 	even, odd := 1.0, h.autocorrelation(1)
@@ -72,31 +66,19 @@ func EffectiveSize(chains [][]float64) (float64, error) {
 	if even > 0 || even+odd >= 0 {
 		tau += even
 	}
-	return draws / max(tau, 1/math.Log10(draws)), nil
+	return draws / max(tau, 1/math.Log10(draws))
 }
 
-// errStuck is of chains whose halves repeat one draw each.
-var errStuck = fmt.Errorf("metrics: the chains do not move: every draw within a half of a chain is the same, or as far from the median: %w", ErrValue)
-
 // splitChains copies the halves of all chains. Of an odd number of draws the one in the middle is left out.
-func splitChains(chains [][]float64) ([][]float64, error) {
-	if len(chains) == 0 || len(chains[0]) < 4 {
-		return nil, fmt.Errorf("metrics: %d chains; there must be one or more, of at least 4 draws", len(chains))
-	}
-	var all [][]float64
-	least, largest := math.Inf(1), math.Inf(-1)
+func splitChains(chains [][]float64) (all [][]float64) {
 	for i, c := range chains {
 		same(fmt.Sprintf("chain %d", i), len(c), "chain 0", len(chains[0]))
-		if err := checkFinite(fmt.Sprintf("chain %d", i), c); err != nil {
-			return nil, err
-		}
 		all = append(all, slices.Clone(c[:len(c)/2]), slices.Clone(c[(len(c)+1)/2:]))
-		least, largest = min(least, slices.Min(c)), max(largest, slices.Max(c))
 	}
-	if least == largest {
-		return nil, fmt.Errorf("metrics: all draws of the chains are %v: %w", least, ErrValue)
+	if len(all) == 0 || len(all[0]) < 2 {
+		panic(fmt.Sprintf("metrics: %d chains; there must be one or more, of at least 4 draws", len(chains)))
 	}
-	return all, nil
+	return all
 }
 
 // halves are the normal scores of the draws of split chains.
@@ -105,9 +87,13 @@ type halves struct {
 	within, total float64 // W and V of SplitRHat
 }
 
-// newHalves ranks the draws of all halves together.
+// newHalves ranks the draws of all halves together. If one is NaN, so are W and V.
 func newHalves(all [][]float64) halves {
-	scores, n := midranks(slices.Concat(all...)), len(all[0])
+	draws, n := slices.Concat(all...), len(all[0])
+	if floats.HasNaN(draws) {
+		return halves{within: math.NaN(), total: math.NaN()}
+	}
+	scores := midranks(draws)
 	for i, rank := range scores {
 		scores[i] = distuv.UnitNormal.Quantile((rank - 0.375) / (float64(len(scores)) + 0.25))
 	}

@@ -1,12 +1,8 @@
 package metrics
 
 import (
-	"errors"
 	"math"
-	"strings"
 	"testing"
-
-	"densityuncertainty/environment/must"
 )
 
 // Diagnostics are ArviZ's (0.23.4, rhat by "rank" and ess by "bulk"): of even and odd lengths, few draws, chains of different
@@ -43,27 +39,20 @@ func TestChainsAsArviZ(t *testing.T) {
 				all[k] = append(all[k], map[string]float64{"": x, "width": x * float64(1+k), "rounded": math.Floor(x), "tiny": x * 1e-200}[c.kind])
 			}
 		}
-		if got := must.Get(SplitRHat(all))(t); c.rHat > 0 && math.Abs(got-c.rHat) > 1e-9 {
+		if got := SplitRHat(all); c.rHat > 0 && math.Abs(got-c.rHat) > 1e-9 {
 			t.Errorf("%+v: R-hat is %.12g", c, got)
 		}
-		if got := must.Get(EffectiveSize(all))(t); math.Abs(got-c.size) > 1e-9*c.size {
+		if got := EffectiveSize(all); math.Abs(got-c.size) > 1e-9*c.size {
 			t.Errorf("%+v: the effective size is %.12g", c, got)
 		}
 	}
 }
 
-// Chains that never move say so, wherever they are stuck.
+// Chains that never move have neither number, wherever they are stuck.
 func TestChainsThatDoNotMove(t *testing.T) {
-	for want, chains := range map[string][][]float64{
-		"do not move": {{0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, {0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3}, {-1e-200, -1e-200, -1e-200, -1e-200, -1e-200, -1e-200, -1e-200}},
-		"are 0.1":     {{0.1, 0.1, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.1}},
-	} {
-		_, rHat := SplitRHat(chains)
-		_, size := EffectiveSize(chains)
-		for _, err := range []error{rHat, size} {
-			if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), want) {
-				t.Errorf("the error is %v, want %q", err, want)
-			}
+	for _, chains := range [][][]float64{{{0.1, 0.1, 0.1, 0.1, 0.1}, {0.3, 0.3, 0.3, 0.3, 0.3}, {-1e-200, -1e-200, -1e-200, -1e-200, -1e-200}}, {{0.1, 0.1, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.1}}} {
+		if rHat, size := SplitRHat(chains), EffectiveSize(chains); !math.IsNaN(rHat) || !math.IsNaN(size) {
+			t.Errorf("%v have R-hat %g and effective size %g", chains, rHat, size)
 		}
 	}
 }

@@ -5,21 +5,10 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // ErrValue is wrapped by the error for NaN, an infinity or a value outside the domain.
 var ErrValue = errors.New("value outside the domain")
-
-// checkFinite reports the first NaN or infinity.
-func checkFinite(what string, values []float64) error {
-	for i, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("metrics: %s[%d] is %v: %w", what, i, v, ErrValue)
-		}
-	}
-	return nil
-}
 
 // same panics if two lists have different lengths.
 func same(what string, got int, like string, want int) {

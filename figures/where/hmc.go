@@ -2,7 +2,6 @@ package where
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -107,10 +106,9 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 					function[c] = append(function[c], m.Mean[c][i])
 				}
 			}
-			rHat, err := metrics.SplitRHat(function)
-			size, sizeErr := metrics.EffectiveSize(function)
-			if err = errors.Join(err, sizeErr); err != nil {
-				return nil, nil, fmt.Errorf("where: chains with acceptance %.3g and %s: %w", chains.Acceptance, results.Counted(chains.Divergences, "divergence", "divergences"), err)
+			rHat, size := metrics.SplitRHat(function), metrics.EffectiveSize(function)
+			if math.IsNaN(rHat + size) {
+				return nil, nil, fmt.Errorf("where: chains with acceptance %.3g and %s do not move: %w", chains.Acceptance, results.Counted(chains.Divergences, "divergence", "divergences"), metrics.ErrValue)
 			}
 			found[results.MetricRHat] = max(found[results.MetricRHat], rHat)
 			found[results.MetricEffectiveSize] = min(found[results.MetricEffectiveSize], size)
