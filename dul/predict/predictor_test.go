@@ -25,7 +25,7 @@ func TestGoroutines(t *testing.T) {
 	shared := must.Get(predict.NewPredictor(m, o))(t)
 	var inputs []nets.Inputs
 	var want []*predict.Prediction
-	for n := range 20 { // more than the graphs that are kept
+	for n := range 20 {
 		x := nets.Rows(make([]float64, 2*(n+1)), 2)
 		for i := range x.Values {
 			x.Values[i] = float64(i*(n+1)) / 100

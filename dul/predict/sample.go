@@ -115,18 +115,16 @@ type LayerEnergy struct {
 	Mean  []float64 // over the samples, [N]
 }
 
-// A Predictor predicts by a model again and again. It compiles a graph for each shape of a batch of inputs when it first sees
-// one, keeps the last few, and always uses the parameters that the model has. Several goroutines may use it: they take turns, as
+// A Predictor predicts by a model again and again. It compiles a graph when it sees another shape of a batch of inputs than
+// the time before, and always uses the parameters that the model has. Several goroutines may use it: they take turns, as
 // do all predictions by one model. A training of the model must be over. If the numbers of inputs differ from call to call,
 // set Options.BatchSize.
 type Predictor struct {
 	model   *nets.Model
 	options Options
-	graphs  map[string]*sampler // by the shapes of their batches
+	shape   string   // of the batches of the compiled graph
+	sampler *sampler // nil before the first call
 }
-
-// mostGraphs is how many compiled graphs a Predictor keeps.
-const mostGraphs = 16
 
 var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
 
@@ -135,7 +133,7 @@ func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 	if m == nil {
 		return nil, errNoModel
 	}
-	return &Predictor{m, o, map[string]*sampler{}}, m.Check()
+	return &Predictor{model: m, options: o}, m.Check()
 }
 
 // Predict predicts by a model without replicas. Batch normalisation uses its running statistics; the noise of the layers is
@@ -161,18 +159,19 @@ func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Inputs) ([]*P
 	return all, err
 }
 
-// Close frees the compiled graphs. The model stays as it is.
+// Close frees the compiled graph. The model stays as it is.
 func (p *Predictor) Close() error {
 	defer p.model.Hold()()
 	return p.drop()
 }
 
-// drop frees all graphs.
-func (p *Predictor) drop() (err error) {
-	for _, s := range p.graphs {
-		err = errors.Join(err, s.graph.close())
+// drop frees the graph.
+func (p *Predictor) drop() error {
+	if p.sampler == nil {
+		return nil
 	}
-	clear(p.graphs)
+	err := p.sampler.graph.close()
+	p.sampler = nil
 	return err
 }
 
@@ -259,27 +258,22 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 	if x, is := inputs[0].(nets.Floats); is {
 		shape = fmt.Sprint(o.BatchSize, x.Shape)
 	}
-	s := p.graphs[shape]
-	if s == nil {
-		if len(p.graphs) == mostGraphs {
-			if err := p.drop(); err != nil {
-				return nil, err
-			}
+	if p.sampler == nil || p.shape != shape {
+		if err := p.drop(); err != nil {
+			return nil, err
 		}
-		s = &sampler{Options: o, model: p.model, copies: 1, tile: 1}
-	}
-	s.inputs, s.total, s.found = inputs, total, found
-	if s.graph == nil {
+		s := &sampler{Options: o, model: p.model, copies: 1, tile: 1, inputs: inputs}
 		if err := s.compile(); err != nil {
 			return nil, err
 		}
-		p.graphs[shape] = s
+		p.shape, p.sampler = shape, s
 	}
+	s := p.sampler
+	s.inputs, s.total, s.found = inputs, total, found
 	for done := 0; done < total; {
 		count := min(s.BatchSize, total-done)
 		if err := s.batch(ctx, done, count); err != nil {
-			delete(p.graphs, shape) // which may have been left half-way
-			return nil, errors.Join(fmt.Errorf("predicting input %d and those after it: %w", done, err), s.graph.close())
+			return nil, errors.Join(fmt.Errorf("predicting input %d and those after it: %w", done, err), p.drop()) // it may have been left half-way
 		}
 		done += count
 		if s.Progress != nil {
