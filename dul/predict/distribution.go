@@ -166,7 +166,7 @@ func (d *Predictive) Quantile(level float64) ([]float64, error) {
 
 var errNoQuantile = errors.New("the distribution has no such quantile: its parameters are NaN or out of range")
 
-// quantile finds the quantile of a mixture by bisection among all floats, in at most 64 steps. A count's CDF may step
+// quantile finds the quantile of a mixture by bisection, until no float is between the bounds. A count's CDF may step
 // one float early, where gonum adds 1 to its argument.
 func quantile(components []likelihood.Univariate, level float64) (float64, error) {
 	low, high := math.Inf(1), math.Inf(-1)
@@ -186,36 +186,21 @@ func quantile(components []likelihood.Univariate, level float64) (float64, error
 			return 0, errNoQuantile
 		}
 	}
-	first, last := order(low), order(high)
 	for {
-		middle := first&last + (first^last)>>1 // their mean, rounded down
-		if middle == first {
+		middle := low/2 + high/2
+		if middle <= low || middle >= high {
 			break
 		}
-		if cdf(components, ordered(middle)) >= level {
-			last = middle
+		if cdf(components, middle) >= level {
+			high = middle
 		} else {
-			first = middle
+			low = middle
 		}
 	}
-	y := ordered(last)
-	if whole := math.Round(y); math.Nextafter(y, whole) == whole {
+	if whole := math.Round(high); math.Nextafter(high, whole) == whole {
 		return whole, nil
 	}
-	return y, nil
-}
-
-// order numbers the floats from the least to the largest; ordered is its inverse.
-func order(y float64) int64 {
-	n := int64(math.Float64bits(math.Abs(y)))
-	if y < 0 {
-		return -n
-	}
-	return n
-}
-
-func ordered(n int64) float64 {
-	return math.Copysign(math.Float64frombits(uint64(max(n, -n))), float64(n))
+	return high, nil
 }
 
 // Coverage is the part of the targets within the central interval of the given level,
