@@ -23,8 +23,8 @@ var prose = report.ParseProse(proseText)
 // Tables are the tables of the study.
 func Tables() []tables.Named {
 	return []tables.Named{
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Make: func(x *tables.Index) (report.Table, error) { return NLL(x) }},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Make: func(x *tables.Index) (report.Table, error) { return RMSE(x) }},
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Make: NLL},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Make: RMSE},
 		{Name: "uci-density", Doc: "NLL and RMSE of density layers on UCI beside the paper's, and the method with the lowest mean of ours", Make: DensityTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
@@ -83,26 +83,15 @@ func (x metric) everywhere(dataset string, m experiment.Method) tables.Mean {
 	return x.of(dataset, m, everywhere().runs(dataset, m))
 }
 
-// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it. Extra methods, such as your own,
-// have columns of their own.
-func NLL(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
-	return nll.table(x, extra)
-}
+// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it.
+func NLL(x *tables.Index) (report.Table, error) { return nll.table(x) }
 
-// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it. Extra methods, such as your own,
-// have columns of their own.
-func RMSE(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
-	return rmse.table(x, extra)
-}
+// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it.
+func RMSE(x *tables.Index) (report.Table, error) { return rmse.table(x) }
 
-func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Table, error) {
-	list := append(densityFirst(everyMethod()), extra...)
+func (x metric) table(index *tables.Index) (report.Table, error) {
+	list := densityFirst(everyMethod())
 	s := sheet("uci-"+x.Metric, report.MarksPaper, list)
-	for _, m := range extra {
-		if _, err := Paper(Data{Name: "yacht"}, m); err != nil {
-			return s.Table, err
-		}
-	}
 	for _, dataset := range tableDatasets() {
 		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
 		for _, m := range list {

@@ -309,22 +309,3 @@ func TestFigures(t *testing.T) {
 		})
 	}
 }
-
-// Methods of your own have columns of their own, and change nothing in the others.
-func TestExtraMethods(t *testing.T) {
-	mine := methods.Density
-	mine.Name, mine.Layers = "Start 0.2", dul.Density{InitStd: 0.2}
-	x := tables.Of(slices.Concat(made(of(methods.Density, "yacht"), level(2)), made(of(mine, "yacht"), level(3))))
-	before, after := must.Get(NLL(x))(t), must.Get(NLL(x, mine))(t)
-	for i, row := range after.Rows {
-		for k, cell := range before.Rows[i].Cells {
-			if got, want := figtest.Text(row.Cells[k]), figtest.Text(cell); got != want {
-				t.Errorf("%s: %q, without the further method %q", place(row.Name, after.Columns[k+1]), got, want)
-			}
-		}
-	}
-	check(t, after, [][3]string{{"Yacht Hydrodynamics, ours", "Start 0.2", "3.00 ± 0.10"}})
-	if _, err := NLL(x, experiment.Method{Name: "empty"}); err == nil || !strings.Contains(err.Error(), "empty: experiment: there are no layers") {
-		t.Errorf("got %v", err)
-	}
-}
