@@ -54,21 +54,21 @@ var searches = []search{
 	{methods.DUE, processRate, []float64{1, 3, 10, 30}},
 }
 
-// with is a preset with a value of an option.
-func with(preset experiment.Preset, option string, value float64) experiment.Preset {
+// in is a preset with a choice.
+func (c choice) in(preset experiment.Preset) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 		m = methods.Values(m)
-		switch option {
+		switch c.option {
 		case lengthScale:
-			m.Process = methods.SNGPProcess{LengthScale: value}
+			m.Process = methods.SNGPProcess{LengthScale: c.value}
 		case processRate:
 		default:
-			m.Layers, _ = methods.WithNoise(m.Layers, value)
+			m.Layers, _ = methods.WithNoise(m.Layers, c.value)
 		}
 		e, err := preset(data, m)
 		for i, g := range e.Recipe.Groups {
-			if option == processRate && slices.Contains(g.Roles, params.Variational) {
-				e.Recipe.Groups[i].Rate = value
+			if c.option == processRate && slices.Contains(g.Roles, params.Variational) {
+				e.Recipe.Groups[i].Rate = c.value
 			}
 		}
 		return e, err
@@ -79,19 +79,9 @@ func with(preset experiment.Preset, option string, value float64) experiment.Pre
 func (s search) candidates() experiment.Experiments {
 	var all experiment.Experiments
 	for _, value := range s.values {
-		all = append(all, list(with(ProcessorGrid, s.option, value), ten, 1, s.method)...)
+		all = append(all, list(choice{s.option, value}.in(ProcessorGrid), ten, 1, s.method)...)
 	}
 	return all
-}
-
-// searchOf is the search for a method; nil for none.
-func searchOf(m experiment.Method) *search {
-	name := m.Key
-	i := slices.IndexFunc(searches, func(s search) bool { return s.method.Key == name })
-	if name == "" || i < 0 {
-		return nil
-	}
-	return &searches[i]
 }
 
 // chosenCSV is what Choose made of the committed results.
@@ -102,13 +92,19 @@ var chosenCSV []byte
 // chosenColumns are those of chosen.csv.
 const chosenColumns = "method,option,value,held_out_nll"
 
-// chosen are the values of chosen.csv by Method.Key.
-var chosen = sync.OnceValues(func() (map[string]float64, error) {
+// A choice is an option of a method and its value.
+type choice struct {
+	option string
+	value  float64
+}
+
+// chosen are the choices of chosen.csv by Method.Key.
+var chosen = sync.OnceValues(func() (map[string]choice, error) {
 	rows, err := tuning.Read(chosenCSV, chosenColumns)
-	all := map[string]float64{}
+	all := map[string]choice{}
 	for _, r := range rows {
 		value, valueErr := strconv.ParseFloat(r[2], 64)
-		all[r[0]], err = value, errors.Join(err, valueErr)
+		all[r[0]], err = choice{r[1], value}, errors.Join(err, valueErr)
 	}
 	return all, err
 })
@@ -118,12 +114,12 @@ var chosen = sync.OnceValues(func() (map[string]float64, error) {
 // or how fast DUE's process learns. A method without a choice is trained by the preset as it is.
 func Chosen(preset experiment.Preset) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		c, err := chosen()
+		all, err := chosen()
 		if err != nil {
 			return experiment.Experiment{}, err
 		}
-		if value, has := c[m.Key]; has {
-			return with(preset, searchOf(m).option, value)(data, m)
+		if c, has := all[m.Key]; has {
+			return c.in(preset)(data, m)
 		}
 		return preset(data, m)
 	}

@@ -25,7 +25,7 @@ func TestCommittedChoice(t *testing.T) {
 func TestProcessorSet(t *testing.T) {
 	values := map[string]float64{}
 	for _, s := range searches {
-		values[s.method.Name] = must.Get(chosen())(t)[s.method.Key]
+		values[s.method.Name] = must.Get(chosen())(t)[s.method.Key].value
 	}
 	full, weights := processorExperiments(), 0
 	for _, e := range full {

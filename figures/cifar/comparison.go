@@ -36,8 +36,11 @@ func comparedTable(part string) report.Table {
 // predictions of single networks make. Density uncertainty has a second row, with which others are not compared.
 func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 	var rows []row
+	choices, err := chosen()
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, d := range []Images{ten, hundred} {
-		var err error
 		x, err = WithEnsemble(x, list(compared, d, 1, methods.Ensemble)[0], list(compared, d, methods.EnsembleMembers, methods.Deterministic))
 		if err != nil {
 			return nil, nil, err
@@ -50,9 +53,8 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 				return
 			}
 			r.reference = m.Same(methods.Density) && ending == ""
-			if s := searchOf(m); s != nil {
-				choice, _ := chosen()
-				r.option = fmt.Sprintf("%s = %g", s.option, choice[m.Key])
+			if c, has := choices[m.Key]; has {
+				r.option = fmt.Sprintf("%s = %g", c.option, c.value)
 			}
 			rows = append(rows, r)
 		}
@@ -253,7 +255,7 @@ func scoreTitle(ending string) string {
 
 // processorsGrid shows the search for Processor: the values of an option, measured on held-out images.
 func processorsGrid(x *tables.Index) (report.Table, error) {
-	choice, err := chosen()
+	choices, err := chosen()
 	if err != nil {
 		return report.Table{}, err
 	}
@@ -261,7 +263,7 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 	for _, s := range searches {
 		for i, e := range s.candidates() {
 			r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(s.values[i]), runs: experiment.Experiments{e}}
-			if s.values[i] == choice[s.method.Key] {
+			if s.values[i] == choices[s.method.Key].value {
 				r.name += ", chosen"
 			}
 			rows = append(rows, r)
