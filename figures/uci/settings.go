@@ -92,9 +92,7 @@ func everywhere() setting {
 
 // tunedSetting are the settings that did best on held-out training examples.
 func tunedSetting(splits Splits, datasets ...string) setting {
-	return setting{name: "tuned", datasets: datasets, splits: splits, list: func(d Data, m experiment.Method) (experiment.Experiments, error) {
-		return Tuned([]experiment.Source{d}, m)
-	}}
+	return setting{name: "tuned", datasets: datasets, splits: splits, list: Tuned}
 }
 
 // adamSetting is the text with Adam for all methods.

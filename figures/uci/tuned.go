@@ -55,45 +55,34 @@ var choices = sync.OnceValues(func() (map[chosenFor]choice, error) {
 	return all, err
 })
 
-// Tuned lists the experiments of methods on data sets by the text's settings, with the optimizer, SGD or Adam, and the
-// strength of the noise at the start that did best for each method on each split: the pair with the lowest negative log
-// likelihood on a fifth of the split's training part, which the other four fifths were trained for. Test examples have
-// no part in it. The control with the mean energy has the choices of density layers. A split without a choice, since all
-// pairs diverged, is left out. If a method has no choice on a data set at all, that is an error.
-func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
+// Tuned lists the experiments of a method on a data set by the text's settings, with the optimizer, SGD or Adam, and the
+// strength of the noise at the start that did best on each split: the pair with the lowest negative log likelihood on a
+// fifth of the split's training part, which the other four fifths were trained for. Test examples have no part in it. The
+// control with the mean energy has the choices of density layers. A split without a choice, since all pairs diverged, is
+// left out. If there is no choice at all, that is an error.
+func Tuned(d Data, m experiment.Method) (all experiment.Experiments, err error) {
 	chosen, err := choices()
 	if err != nil {
 		return nil, err
 	}
-	var all experiment.Experiments
-	for _, source := range data {
-		d, is := source.(Data)
-		if !is {
-			return nil, fmt.Errorf("uci.Tuned: there are choices for uci.Data alone, not for %T; use uci.Paper, and set what you like", source)
+	name := m.Key
+	if m.Same(methods.DensityMean) {
+		name = methods.Density.Key
+	}
+	for split := range d.Splits() {
+		c, has := chosen[chosenFor{d.Name, d.Kind.String(), split, name}]
+		if !has { // all values diverged
+			continue
 		}
-		for _, m := range list {
-			var some experiment.Experiments
-			name := m.Key
-			if m.Same(methods.DensityMean) {
-				name = methods.Density.Key
-			}
-			for split := range d.Splits() {
-				c, has := chosen[chosenFor{d.Name, d.Kind.String(), split, name}]
-				if !has { // all values diverged
-					continue
-				}
-				e, err := c.experiment(d, m)
-				if err != nil {
-					return nil, err
-				}
-				e.Split, e.Seed = split, uint64(split)
-				some = append(some, e)
-			}
-			if len(some) == 0 {
-				return nil, fmt.Errorf("uci.Tuned: no choice was made for %s on %s with %v splits; use uci.Paper, and set what you like", m.Name, d.Name, d.Kind)
-			}
-			all = append(all, some...)
+		e, err := c.experiment(d, m)
+		if err != nil {
+			return nil, err
 		}
+		e.Split, e.Seed = split, uint64(split)
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("uci.Tuned: no choice was made for %s on %s with %v splits; use uci.Paper, and set what you like", m.Name, d.Name, d.Kind)
 	}
 	return all, nil
 }
