@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
@@ -147,7 +146,7 @@ func (d Images) Load(ctx context.Context, _ int) (experiment.Data, error) {
 	if err := d.Check(); err != nil {
 		return experiment.Data{}, err
 	}
-	all, test, err := opened.images(ctx, d.Name, d.Sample)
+	all, test, err := read(ctx, d.Name, d.Sample)
 	if err != nil {
 		return experiment.Data{}, err
 	}
@@ -181,7 +180,7 @@ func (d Images) Load(ctx context.Context, _ int) (experiment.Data, error) {
 			m := first(test, d.TestN)
 			set.Dataset = examples(m, m.Labels)
 		default:
-			_, m, err := opened.images(ctx, name, d.Sample)
+			_, m, err := read(ctx, name, d.Sample)
 			if err != nil {
 				return out, fmt.Errorf("the set %q: %w; leave it out of Images.Sets to go on without it", name, err)
 			}
@@ -213,48 +212,23 @@ func first(m *datasets.Images, n int) *datasets.Images {
 	return m.Take(rows)
 }
 
-// opened keeps images from one experiment to the next, by the name of their set and whether they are the sample.
-var opened = cache{read: map[imageSet]readImages{}}
-
-type cache struct {
-	sync.Mutex
-	read map[imageSet]readImages
-}
-
-type imageSet struct {
-	name   string
-	sample bool
-}
-
-type readImages struct{ all, test *datasets.Images }
-
-// images returns the training images of a set, nil for one that has none, and its test images.
-func (c *cache) images(ctx context.Context, name string, sample bool) (all, test *datasets.Images, err error) {
-	c.Lock()
-	defer c.Unlock()
-	r, done := c.read[imageSet{name, sample}]
-	if done {
-		return r.all, r.test, nil
-	}
+// read returns the training images of a set, nil for one that has none, and its test images.
+func read(ctx context.Context, name string, sample bool) (all, test *datasets.Images, err error) {
 	switch {
 	case name == CIFAR10 && sample:
-		r.all, r.test, err = datasets.CIFAR10Sample()
-	case name == CIFAR100 && sample:
-		r.test, err = datasets.CIFAR100Sample()
-	case name == SVHNExcerpt && sample:
-		r.test, err = datasets.SVHNSample()
+		return datasets.CIFAR10Sample()
 	case name == CIFAR10:
-		r.all, r.test, err = datasets.CIFAR10(ctx, nil)
+		return datasets.CIFAR10(ctx, nil)
+	case name == CIFAR100 && sample:
+		test, err = datasets.CIFAR100Sample()
 	case name == CIFAR100:
-		r.all, r.test, err = datasets.CIFAR100(ctx, nil)
+		return datasets.CIFAR100(ctx, nil)
+	case name == SVHNExcerpt && sample:
+		test, err = datasets.SVHNSample()
 	case name == SVHNExcerpt:
-		r.test, err = datasets.SVHNTrainExcerpt(ctx, nil)
+		test, err = datasets.SVHNTrainExcerpt(ctx, nil)
 	default:
-		r.test, err = datasets.SVHNTest(ctx, nil)
+		test, err = datasets.SVHNTest(ctx, nil)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	c.read[imageSet{name, sample}] = r
-	return r.all, r.test, nil
+	return nil, test, err
 }
