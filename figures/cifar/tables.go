@@ -49,28 +49,17 @@ func Figures() []tables.NamedFigure {
 	}
 }
 
-// picture makes a picture of a table; words names its caption.
-func picture(x *tables.Index, words string, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	t, err := table(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	made, err := f.Of(t)
-	made.Caption = prose.Caption(words+" picture", nil)
-	return made, err
-}
-
 // chance is the area under the ROC curve of a guess.
 const chance = 0.5
 
 // ProcessorDifferencesFigure shows how far each method is from density uncertainty after 10 epochs.
 func ProcessorDifferencesFigure(x *tables.Index) (report.Figure, error) {
-	return picture(x, "compared-differences", report.Forest{ByColumn: true}, processorDifferences)
+	return tables.Picture(prose, report.Forest{ByColumn: true}, processorDifferences)(x)
 }
 
 // ProcessorDetectionFigure shows ProcessorDetection.
 func ProcessorDetectionFigure(x *tables.Index) (report.Figure, error) {
-	return picture(x, "compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(chance)}, ProcessorDetection)
+	return tables.Picture(prose, report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(chance)}, ProcessorDetection)(x)
 }
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.

@@ -38,3 +38,16 @@ type NamedFigure struct {
 	Name, Doc string
 	Make      func(x *Index) (report.Figure, error)
 }
+
+// Picture returns a function that draws a table as a forest, with the caption that prose has for the table's name and " picture".
+func Picture(prose report.Prose, f report.Forest, table func(x *Index) (report.Table, error)) func(x *Index) (report.Figure, error) {
+	return func(x *Index) (report.Figure, error) {
+		t, err := table(x)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		figure, err := f.Of(t)
+		figure.Caption = prose.Caption(t.Name+" picture", nil)
+		return figure, err
+	}
+}

@@ -31,14 +31,8 @@ func Figures() []tables.NamedFigure {
 
 // forest is a picture of a table with differences of the negative log likelihood.
 func forest(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	t, err := table(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
 	f.Axis = "difference of NLL (nats)"
-	picture, err := f.Of(t)
-	picture.Caption = prose.Caption(t.Name+" picture", nil)
-	return picture, err
+	return tables.Picture(prose, f, table)(x)
 }
 
 // perRow is the number of panels beside each other in a picture with a panel for each data set.

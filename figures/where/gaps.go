@@ -46,10 +46,10 @@ func Tables() []tables.Named {
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: forest("where-gaps", gapTables()[0].of, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4})},
+		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, gapTables()[0].of)},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method", Make: ExactFigure},
-		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: forest("where-functions", FunctionTable, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"})},
-		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: forest("where-bandit", BanditTable, report.Forest{Axis: "regret, less that of density layers", Within: 300})},
+		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, FunctionTable)},
+		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Within: 300}, BanditTable)},
 	}
 }
 
@@ -287,17 +287,4 @@ func median(list []float64) (d metrics.Difference) {
 	d.Mean, d.Low, d.High = metrics.MedianInterval(list, tables.Confidence, bootstrapDraws, bootstrapSeed)
 	d.P = metrics.SignedRank(list)
 	return d
-}
-
-// forest draws the differences of a table, with the caption of a picture; Seeds are those of question 6.
-func forest(picture string, table func(*tables.Index) (report.Table, error), f report.Forest) func(*tables.Index) (report.Figure, error) {
-	return func(x *tables.Index) (report.Figure, error) {
-		t, err := table(x)
-		if err != nil {
-			return report.Figure{}, err
-		}
-		figure, err := f.Of(t)
-		figure.Caption = prose.Caption(picture+" picture", map[string]int{"Seeds": furtherSeeds})
-		return figure, err
-	}
 }
