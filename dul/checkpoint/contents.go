@@ -50,7 +50,7 @@ func write(path string, state State) error {
 			return err
 		}
 	}
-	var list []namedTensor
+	named := map[string]*tensors.Tensor{}
 	for v := range state.Store.IterVariables() {
 		if stochastic.IsNoiseBuffer(v) {
 			continue
@@ -59,7 +59,7 @@ func write(path string, state State) error {
 		if err != nil {
 			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
 		}
-		list = append(list, namedTensor{tensorName(v.Path()), value})
+		named[tensorName(v.Path())] = value
 		s.Variables = append(s.Variables, variable{v.Path(), v.Trainable})
 	}
 	var parameters bytes.Buffer
@@ -71,7 +71,7 @@ func write(path string, state State) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, list, map[string]string{settingsKey: string(text)})
+	return writeFile(path, named, map[string]string{settingsKey: string(text)})
 }
 
 // tensorName is the name in a file of the variable at path.
@@ -85,14 +85,14 @@ type contents struct {
 
 // read reads and checks the checkpoint at path.
 func read(path string) (*contents, error) {
-	list, metadata, err := readFile(path)
+	named, metadata, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
 	if len(metadata) != 1 { // readFile has checked the checksum and taken it out
 		return nil, errors.New("it has no checksum, or is no checkpoint")
 	}
-	c := &contents{tensors: byName(list)}
+	c := &contents{tensors: named}
 	if err := decodeStrictly([]byte(metadata[settingsKey]), &c.settings); err != nil {
 		return nil, err
 	}

@@ -19,44 +19,33 @@ import (
 // without the first slash. The file has a checksum of all that. An entry that
 // is not finite is an error.
 func Export(store *model.Store, path string, metadata map[string]string) error {
+	fail := func(err error) error { return fmt.Errorf("checkpoint: exporting to %s: %w", path, err) }
 	if store == nil {
-		return fmt.Errorf("checkpoint: exporting to %s: %w", path, errNoStore)
+		return fail(errNoStore)
 	}
-	list, err := exported(store)
-	if err != nil {
-		return fmt.Errorf("checkpoint: exporting to %s: %w", path, err)
-	}
-	for _, t := range list {
-		values, err := params.ToFloat64(t.tensor)
-		if err != nil {
-			return fmt.Errorf("checkpoint: exporting to %s: reading variable /%s: %w", path, t.name, err)
-		}
-		if at := params.NotFinite(values); at >= 0 {
-			return fmt.Errorf("checkpoint: exporting to %s: entry %d of variable /%s is %g: the training diverged, such a model predicts nothing", path, at, t.name, values[at])
-		}
-	}
-	if len(list) == 0 {
-		return fmt.Errorf("checkpoint: exporting to %s: the store has no parameters; build the model's graph first", path)
-	}
-	if err := writeFile(path, list, metadata); err != nil {
-		return fmt.Errorf("checkpoint: exporting a model: %w", err)
-	}
-	return nil
-}
-
-// exported are the tensors of the variables that have a role.
-func exported(store *model.Store) (list []namedTensor, err error) {
+	named := map[string]*tensors.Tensor{}
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) == "" {
 			continue
 		}
-		value, err := v.Value()
+		values, _, err := params.Values(store, v.Path())
 		if err != nil {
-			return nil, fmt.Errorf("reading variable %s: %w", v.Path(), err)
+			return fail(err)
 		}
-		list = append(list, namedTensor{tensorName(v.Path()), value})
+		if at := params.NotFinite(values); at >= 0 {
+			return fail(fmt.Errorf("entry %d of variable %s is %g: the training diverged, such a model predicts nothing", at, v.Path(), values[at]))
+		}
+		if named[tensorName(v.Path())], err = v.Value(); err != nil {
+			return fail(err)
+		}
 	}
-	return list, nil
+	if len(named) == 0 {
+		return fail(errors.New("the store has no parameters; build the model's graph first"))
+	}
+	if err := writeFile(path, named, metadata); err != nil {
+		return fail(err)
+	}
+	return nil
 }
 
 var errNoStore = errors.New("there is no store; it is nets.Model's field Store")

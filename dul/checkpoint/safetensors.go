@@ -64,12 +64,6 @@ func typeOf(name string) (dtypes.DType, bool) {
 	return dtypes.InvalidDType, false
 }
 
-// A namedTensor is a tensor and its name in a file.
-type namedTensor struct {
-	name   string
-	tensor *tensors.Tensor
-}
-
 // An entry is a tensor's line in the header.
 type entry struct {
 	Type    string  `json:"dtype"`
@@ -78,33 +72,33 @@ type entry struct {
 }
 
 // writeTensors writes a safetensors file. The tensors with the widest entries
-// come first, so that all are aligned, then those with the first name: a file
-// does not depend on the order of the list.
-func writeTensors(w io.Writer, list []namedTensor, metadata map[string]string) error {
-	for _, t := range list {
-		if t.tensor == nil {
-			return fmt.Errorf("tensor %s is nil", t.name)
+// come first, so that all are aligned, then those with the first name.
+func writeTensors(w io.Writer, named map[string]*tensors.Tensor, metadata map[string]string) error {
+	for name, t := range named {
+		if t == nil {
+			return fmt.Errorf("tensor %s is nil", name)
 		}
 	}
-	list = slices.SortedFunc(slices.Values(list), func(a, b namedTensor) int {
-		return cmp.Or(cmp.Compare(b.tensor.DType().Size(), a.tensor.DType().Size()), cmp.Compare(a.name, b.name))
+	names := slices.SortedFunc(maps.Keys(named), func(a, b string) int {
+		return cmp.Or(cmp.Compare(named[b].DType().Size(), named[a].DType().Size()), cmp.Compare(a, b))
 	})
 	header := map[string]any{}
 	if len(metadata) > 0 {
 		header[metadataKey] = metadata
 	}
 	offset := int64(0)
-	for _, t := range list {
-		typeName, known := typeNames[t.tensor.DType()]
+	for _, name := range names {
+		t := named[name]
+		typeName, known := typeNames[t.DType()]
 		if !known {
-			return fmt.Errorf("tensor %s is of type %s, which safetensors files do not have", t.name, t.tensor.DType())
+			return fmt.Errorf("tensor %s is of type %s, which safetensors files do not have", name, t.DType())
 		}
-		if _, taken := header[t.name]; taken || t.name == metadataKey || !utf8.ValidString(t.name) {
-			return fmt.Errorf("tensor name %q is reserved, taken or not UTF-8", t.name)
+		if name == metadataKey || !utf8.ValidString(name) {
+			return fmt.Errorf("tensor name %q is reserved or not UTF-8", name)
 		}
-		end := offset + t.tensor.ByteSize()
-		dims := append([]int{}, t.tensor.Shape().Dimensions...) // [] for a scalar, where nil would be null
-		header[t.name] = entry{Type: typeName, Shape: dims, Offsets: []int64{offset, end}}
+		end := offset + t.ByteSize()
+		dims := append([]int{}, t.Shape().Dimensions...) // [] for a scalar, where nil would be null
+		header[name] = entry{Type: typeName, Shape: dims, Offsets: []int64{offset, end}}
 		offset = end
 	}
 	text, err := json.Marshal(header)
@@ -117,21 +111,20 @@ func writeTensors(w io.Writer, list []namedTensor, metadata map[string]string) e
 	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
 		return err
 	}
-	for _, t := range list {
+	for _, name := range names {
 		var writeErr error
-		err := t.tensor.ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
+		err := named[name].ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
 		if err := errors.Join(err, writeErr); err != nil {
-			return fmt.Errorf("writing tensor %s: %w", t.name, err)
+			return fmt.Errorf("writing tensor %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// readTensors reads a safetensors file of the given size, in bytes, and returns
-// its tensors in the order of their data. It takes only what writers of the
-// format may write: data without gaps or overlaps to the last byte of the file.
+// readTensors reads a safetensors file of the given size, in bytes. It takes only
+// what writers of the format may write: data without gaps or overlaps to the last byte of the file.
 // It allocates no more than a small multiple of the size.
-func readTensors(r io.Reader, size int64) (list []namedTensor, metadata map[string]string, err error) {
+func readTensors(r io.Reader, size int64) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	var length [lengthSize]byte
 	if size < lengthSize {
 		return nil, nil, fmt.Errorf("the file has %d bytes, too few for the length of its header", size)
@@ -155,6 +148,7 @@ func readTensors(r io.Reader, size int64) (list []namedTensor, metadata map[stri
 	if err != nil {
 		return nil, nil, err
 	}
+	named = map[string]*tensors.Tensor{}
 	for _, name := range names {
 		e := entries[name]
 		dtype, _ := typeOf(e.Type)
@@ -164,21 +158,21 @@ func readTensors(r io.Reader, size int64) (list []namedTensor, metadata map[stri
 		if err := errors.Join(err, readErr); err != nil {
 			return nil, nil, fmt.Errorf("reading tensor %q: %w", name, err)
 		}
-		list = append(list, namedTensor{name, t})
+		named[name] = t
 	}
 	if want, has := metadata[checksumKey]; has {
 		delete(metadata, checksumKey)
-		if sum, err := checksum(list, metadata); err != nil || hex.EncodeToString(sum) != want {
+		if sum, err := checksum(named, metadata); err != nil || hex.EncodeToString(sum) != want {
 			return nil, nil, errors.Join(fmt.Errorf("its content does not have the SHA-256 %s that it names: it was changed or damaged", want), err)
 		}
 	}
-	return list, metadata, nil
+	return named, metadata, nil
 }
 
 // checksum is the SHA-256 of a file of tensors and texts.
-func checksum(list []namedTensor, metadata map[string]string) ([]byte, error) {
+func checksum(named map[string]*tensors.Tensor, metadata map[string]string) ([]byte, error) {
 	hash := sha256.New()
-	err := writeTensors(hash, list, metadata)
+	err := writeTensors(hash, named, metadata)
 	return hash.Sum(nil), err
 }
 
@@ -257,22 +251,18 @@ func (e entry) size() (int64, error) {
 // EncodeTensors writes named tensors, and texts about them, as the content of a safetensors file without a checksum: for
 // data beside models, in a form that other programs read.
 func EncodeTensors(w io.Writer, named map[string]*tensors.Tensor, metadata map[string]string) error {
-	var list []namedTensor
-	for name, t := range named {
-		list = append(list, namedTensor{name, t})
-	}
-	if err := writeTensors(w, list, metadata); err != nil {
+	if err := writeTensors(w, named, metadata); err != nil {
 		return fmt.Errorf("checkpoint: encoding tensors: %w", err)
 	}
 	return nil
 }
 
 // writeFile writes tensors and texts, with a checksum of both, as a whole or not at all.
-func writeFile(path string, list []namedTensor, metadata map[string]string) error {
+func writeFile(path string, named map[string]*tensors.Tensor, metadata map[string]string) error {
 	if _, taken := metadata[checksumKey]; taken {
 		return fmt.Errorf("the text %q is reserved for the checksum; give yours another name", checksumKey)
 	}
-	sum, err := checksum(list, metadata)
+	sum, err := checksum(named, metadata)
 	if err != nil {
 		return err
 	}
@@ -280,46 +270,36 @@ func writeFile(path string, list []namedTensor, metadata map[string]string) erro
 	maps.Copy(texts, metadata)
 	return atomicfile.Write(path, func(file io.Writer) error {
 		w := bufio.NewWriterSize(file, bufferSize)
-		return errors.Join(writeTensors(w, list, texts), w.Flush())
+		return errors.Join(writeTensors(w, named, texts), w.Flush())
 	})
 }
 
 // readFile reads a file of tensors and texts and checks its checksum, if it has one.
-func readFile(path string) (list []namedTensor, metadata map[string]string, err error) {
+func readFile(path string) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := file.Stat()
 	if err == nil {
-		list, metadata, err = readTensors(bufio.NewReaderSize(file, bufferSize), info.Size())
+		named, metadata, err = readTensors(bufio.NewReaderSize(file, bufferSize), info.Size())
 	}
-	return list, metadata, errors.Join(err, file.Close())
+	return named, metadata, errors.Join(err, file.Close())
 }
 
 // ReadTensors reads the file at path that Export, EncodeTensors or another program wrote. It is an error if the content
 // does not have the checksum that Export writes. Other files have none.
 func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
-	list, metadata, err := readFile(path)
-	if err != nil {
+	if named, metadata, err = readFile(path); err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors of %s: %w", path, err)
 	}
-	return byName(list), metadata, nil
+	return named, metadata, nil
 }
 
 // ParseTensors is ReadTensors of the content of a file.
 func ParseTensors(content []byte) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
-	list, metadata, err := readTensors(bytes.NewReader(content), int64(len(content)))
-	if err != nil {
+	if named, metadata, err = readTensors(bytes.NewReader(content), int64(len(content))); err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors: %w", err)
 	}
-	return byName(list), metadata, nil
-}
-
-func byName(list []namedTensor) map[string]*tensors.Tensor {
-	named := make(map[string]*tensors.Tensor, len(list))
-	for _, t := range list {
-		named[t.name] = t.tensor
-	}
-	return named
+	return named, metadata, nil
 }
