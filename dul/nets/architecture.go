@@ -70,7 +70,7 @@ func noConvolution(layers Layers) error {
 }
 
 // A Func is an Architecture that is written as a function, with any operations of
-// GoMLX and the layers of GoMLX beside those that it is given.
+// GoMLX and the layers of GoMLX beside those that it is given. NewReplicas refuses it.
 type Func struct {
 	// Name stands for a function of this module in stored results. A function from
 	// elsewhere, such as in a notebook, needs none: it is known by the graph that it builds.
@@ -80,10 +80,6 @@ type Func struct {
 	// at each position of longer shapes, see Positions. layers.(ConvLayers) has
 	// convolutions, of images and of sequences (conv.Sequence).
 	Build func(layers Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node
-	// Replicas says that Build also takes inputs with a leading axis of replicas,
-	// [replicas, batch, ...], and returns [replicas, batch, outputs]. Without it,
-	// NewReplicas refuses the network.
-	Replicas bool
 }
 
 // Over implements Architecture.
@@ -107,9 +103,6 @@ type built struct {
 func (b built) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return b.architecture.Build(Positions(b.layers, s), s, x, outputs)
 }
-
-// TakesReplicas implements the interface of the function TakesReplicas.
-func (b built) TakesReplicas() bool { return b.architecture.Replicas }
 
 // TakesReplicas implements the interface of the function TakesReplicas.
 func (MLP) TakesReplicas() bool { return true }
