@@ -35,7 +35,7 @@ func TestEnergyFindsMistakes(t *testing.T) {
 			terms.LogLikelihood = graph.Add(terms.LogLikelihood, graph.MulScalar(terms.LogDet, 0.5))
 		},
 	} {
-		err := failures(t, func(t testing.TB) { layertest.Energy(t, wrong) })
+		err := layertest.Failures(func(t testing.TB) { layertest.Energy(t, wrong) })
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), "dimensions=1: ") || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -118,7 +118,7 @@ func TestLikelihoodFindsMistakes(t *testing.T) {
 		{"add up to 2", twice{Categorical: likelihood.Categorical{Classes: 3}}},
 		{"correct are [1 1 1]", twice{likelihood.Categorical{Classes: 3}, true}},
 	} {
-		err := failures(t, func(t testing.TB) { layertest.Likelihood(t, c.l) })
+		err := layertest.Failures(func(t testing.TB) { layertest.Likelihood(t, c.l) })
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}

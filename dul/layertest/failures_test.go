@@ -13,12 +13,6 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 )
 
-// failures are those of Failures, in a time that the test can wait for.
-func failures(t *testing.T, checks func(t testing.TB)) error {
-	t.Helper()
-	return fixtures.Within(t, func() error { return layertest.Failures(checks) })
-}
-
 // unwritten is a family that panics with a text.
 type unwritten struct{}
 
@@ -32,7 +26,7 @@ func TestFamilyThatPanics(t *testing.T) {
 		"Dense of layers of type layertest_test.unwritten: not written yet": func(t testing.TB) { layertest.Dense(t, unwritten{}) },
 		"Conv of layers of type layertest_test.unwritten: not written yet":  func(t testing.TB) { layertest.Conv(t, unwritten{}) },
 	} {
-		err := failures(t, checks)
+		err := layertest.Failures(checks)
 		if err == nil {
 			t.Fatal("nothing fails")
 		}
@@ -62,7 +56,7 @@ func TestFunctionsThatPanic(t *testing.T) {
 			layertest.Gradients(t, x["x"], func(*model.Scope, *graph.Node) *graph.Node { panic("not written yet") })
 		},
 	} {
-		if err := failures(t, checks); err == nil || err.Error() != "building the graph: not written yet" {
+		if err := layertest.Failures(checks); err == nil || err.Error() != "building the graph: not written yet" {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -70,7 +64,7 @@ func TestFunctionsThatPanic(t *testing.T) {
 
 // A check may panic, and the others go on.
 func TestChecksThatPanic(t *testing.T) {
-	err := failures(t, func(t testing.TB) {
+	err := layertest.Failures(func(t testing.TB) {
 		layertest.Checks{Moments: func(testing.TB, fixtures.Values) (mean, variance []float64) { panic("no moments") }}.Dense(t, additive{})
 		panic("at the end")
 	})
