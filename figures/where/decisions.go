@@ -21,7 +21,6 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
@@ -266,8 +265,8 @@ func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, pro
 	found, err := choose(d, rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), func(round int, d experiment.Data) ([]experiment.Prediction, error) {
 		progress(float64(round)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
 		now := e
-		now.Task.Data, now.Task.Decision = soFar{d}, nil
-		now.Seed = nets.SeedOf(e.Seed, -1, round*max(e.Method.Members, 1)) // the networks after those of the rounds before
+		now.Task.Data, now.Task.Decision = experiment.Arrays(d), nil
+		now.Split, now.Seed = 0, nets.SeedOf(e.Seed, e.Split-1, round*max(e.Method.Members, 1)) // those of the split, after the rounds before
 		found, err := experiment.Run(ctx, now)
 		if err == nil && found[0].Diverged {
 			err = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[0].Reason)
@@ -280,18 +279,6 @@ func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, pro
 	})
 	return &experiment.Predictions{Inspected: found}, err
 }
-
-// soFar are data with what is observed so far as training examples, on whatever split.
-type soFar struct{ experiment.Data }
-
-// Splits implements experiment.Source.
-func (soFar) Splits() int { return math.MaxInt }
-
-// Identity implements spec.Identifier.
-func (soFar) Identity() spec.Identity { return spec.Identity{} }
-
-// Load implements experiment.Source.
-func (s soFar) Load(context.Context, int) (experiment.Data, error) { return s.Data, nil }
 
 // An agent is a method that decides, or chooses at random.
 type agent struct {
