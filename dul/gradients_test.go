@@ -5,16 +5,12 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
 
@@ -97,53 +93,5 @@ func checkSeparation(t *testing.T, layer applied, x fixtures.Array, checkInput f
 	names := append(append(ofEnergy, "x"), ofLayer...)
 	for i, gradient := range out[1:] {
 		fixtures.Compare(t, "gradient that should be zero, with respect to "+names[i], gradient, fixtures.Zeros(gradient.Dims...), 0)
-	}
-}
-
-// BenchmarkGradients is a step of gradients of both objectives with respect to
-// all parameters and the input, as a hidden layer computes it.
-func BenchmarkGradients(b *testing.B) {
-	flows := []struct {
-		name string
-		flow dul.GradientFlow
-	}{{"paper", dul.PaperGradients}, {"detached", dul.Detached}, {"attached", dul.Attached}}
-	for _, shape := range []struct {
-		name  string
-		layer func(dul.Density) applied
-		x     []int
-	}{
-		{"dense 100", func(l dul.Density) applied { return dense(l, 100) }, []int{128, 100}},
-		{"conv 16", func(l dul.Density) applied { return convolved(l, conv.Spec{Filters: 16, Window: conv.Same(3, 1)}) }, []int{16, 16, 32, 32}},
-	} {
-		for _, f := range denseFamilies[:2] {
-			for _, flow := range flows {
-				b.Run(shape.name+"/"+f.name+"/"+flow.name, func(b *testing.B) {
-					f.layer.Gradients = flow.flow
-					layer, store := shape.layer(f.layer), model.NewStore()
-					params.SetSeeds(store, 1)
-					exec, err := model.NewExec(fixtures.Backend(b), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
-						y := layer(s, x)
-						nodes := []*graph.Node{x}
-						for v := range store.IterVariables() {
-							if v.Trainable {
-								nodes = append(nodes, v.NodeValue(x))
-							}
-						}
-						losses := stochastic.LayerLossesOf(y.Graph())
-						loss := graph.Add(graph.ReduceAllSum(y), graph.Add(graph.ReduceAllSum(losses.KL), graph.ReduceAllSum(losses.LogLikelihood)))
-						return graph.Gradient(loss, nodes...)
-					})
-					if err != nil {
-						b.Fatal(err)
-					}
-					x := tensors.FromShape(shapes.Make(dtypes.Float32, shape.x...))
-					for b.Loop() {
-						if _, err := exec.Exec(x); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-			}
-		}
 	}
 }

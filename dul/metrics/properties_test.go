@@ -29,19 +29,6 @@ func scores(rng *rand.Rand, n int) (score []float64, positive []bool) {
 	return score, positive
 }
 
-// predictions are made-up probabilities of several classes.
-func predictions(rng *rand.Rand, n, classes int) (probs []float64, labels []int) {
-	logits := make([]float64, n*classes)
-	scale := 4 * rng.Float64()
-	for i := range logits {
-		logits[i] = scale * rng.NormFloat64()
-	}
-	for range n {
-		labels = append(labels, rng.IntN(classes))
-	}
-	return MeanProbabilities([][]float64{logits}, classes), labels
-}
-
 func auprc(score []float64, positive []bool) float64 {
 	return NewRanks(score, positive).Sweep(nil).AUPRC()
 }
@@ -142,56 +129,6 @@ func TestRankingProperties(t *testing.T) {
 			if got := fprAtTPR(score, positive, tpr); got != smallest {
 				t.Errorf("FPR at TPR %v is %v, want %v", tpr, got, smallest)
 			}
-		}
-	}
-}
-
-func TestClassificationProperties(t *testing.T) {
-	rng := rand.New(rand.NewPCG(43, 44))
-	for range 200 {
-		n, classes, bins := 1+rng.IntN(60), 2+rng.IntN(5), 1+rng.IntN(20)
-		probs, labels := predictions(rng, n, classes)
-		outcomes := NewOutcomes(probs, classes, labels)
-		for _, e := range []float64{
-			outcomes.ECE(bins), outcomes.AdaptiveECE(bins),
-			ClasswiseECE(probs, classes, labels, bins),
-		} {
-			if e < 0 || e > 1 {
-				t.Errorf("a calibration error is %v", e)
-			}
-		}
-		// With one bin all of them are |accuracy - confidence|.
-		accuracy := Accuracy(probs, classes, labels)
-		confidence := Mean(MaxProbability(probs, classes))
-		gap := []float64{math.Abs(accuracy - confidence)}
-		near(t, "ECE, one bin", []float64{outcomes.ECE(1)}, gap)
-		near(t, "adaptive ECE, one bin", []float64{outcomes.AdaptiveECE(1)}, gap)
-		// More bins that divide the old ones hide less.
-		if coarse, fine := ClasswiseECE(probs, classes, labels, 1), ClasswiseECE(probs, classes, labels, 2); fine < coarse-1e-12 {
-			t.Errorf("classwise ECE is %v with one bin, %v with two", coarse, fine)
-		}
-		if b := Brier(probs, classes, labels); b < 0 || b > 2 {
-			t.Errorf("Brier is %v", b)
-		}
-		if nll := CategoricalNLL(probs, classes, labels); nll < 0 {
-			t.Errorf("NLL is %v", nll)
-		}
-		for _, h := range Entropy(probs, classes) {
-			if h < 0 || h > math.Log(float64(classes))+1e-12 {
-				t.Errorf("entropy of %d classes is %v", classes, h)
-			}
-		}
-		total, count := 0.0, 0
-		for _, b := range outcomes.Reliability(bins) {
-			total += float64(b.Count) * b.Accuracy
-			count += b.Count
-			if b.Count > 0 && (b.Confidence <= b.Low-1e-12 || b.Confidence > b.High+1e-12) {
-				t.Errorf("mean confidence %v in (%v, %v]", b.Confidence, b.Low, b.High)
-			}
-		}
-		near(t, "accuracy over bins", []float64{total / float64(n)}, []float64{accuracy})
-		if count != n {
-			t.Errorf("%d of %d examples in bins", count, n)
 		}
 	}
 }

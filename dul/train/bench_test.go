@@ -3,9 +3,7 @@ package train_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,45 +28,6 @@ func cpuSeconds(t testing.TB) float64 {
 	must.Do(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	seconds := func(v syscall.Timeval) float64 { return float64(v.Sec) + float64(v.Usec)*1e-6 }
 	return seconds(usage.Utime) + seconds(usage.Stime)
-}
-
-// BenchmarkDensityStep trains the density MLP 13-50-50-50-1 at batch size 128,
-// alone and as replicas in one graph. The figure to read is cpu-ms/step: CPU
-// time of one replica's training step, noise and batches included.
-func BenchmarkDensityStep(b *testing.B) {
-	for _, replicas := range []int{1, 2, 20} {
-		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(1, 1))
-			var data []train.Dataset
-			var seeds []uint64
-			for r := range replicas {
-				x, y := make([]float64, 128*13), make([]float64, 128)
-				for i := range x {
-					x[i] = rng.NormFloat64()
-				}
-				for i := range y {
-					y[i] = rng.NormFloat64()
-				}
-				data, seeds = append(data, train.Dataset{Inputs: nets.Rows(x, 13), Targets: y}), append(seeds, uint64(r))
-			}
-			const warmUp = 3
-			var start float64
-			run := train.Trainer{Settings: train.Settings{
-				LogLikelihoodScale: 0.01,
-				Groups:             []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{Momentum: 0.9}}},
-				Schedule:           train.Cosine{Start: 0.01}, Epochs: b.N + warmUp, BatchSize: 128},
-				Progress: func(p train.Progress) {
-					if p.Step == warmUp {
-						start = cpuSeconds(b)
-						b.ResetTimer()
-					}
-				},
-			}
-			network := nets.MLP{Layers: dul.Density{InitStd: 0.03}, Widths: []int{50, 50, 50}}
-			fit(b, run, newModel(b, network, likelihood.Gaussian{}, dtypes.Float32, seeds...), data...)
-			b.ReportMetric((cpuSeconds(b)-start)*1e3/float64(b.N*replicas), "cpu-ms/step")
-		})
-	}
 }
 
 // What the benchmarks of images measure. They are flags of the test program, so that one
