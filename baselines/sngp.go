@@ -39,7 +39,7 @@ import (
 // SNGP is a family whose Dense is the head: for nets.ResNet, of whose layers the
 // last alone is dense, and for nets.ResidualMLP as its Head. The zero value, with
 // Orthogonal, has the settings of the DUE authors' code, with which the paper ran
-// it; Examples must be set.
+// it; Examples must be set. For a regression Plain is usual, with a prior variance of 1.
 type SNGP struct {
 	Hidden SpectralNormed
 	// Examples is the number of training examples N, in every replica the same: the
@@ -63,22 +63,11 @@ type SNGP struct {
 }
 
 const (
-	usualFeatures   = 1024 // random features where no number is given
-	projectedInputs = 128  // of the random features, unless Plain
+	projectedInputs = 128 // of the random features, unless Plain
 	// meanField is the factor lambda of the mean-field approximation of the softmax's
 	// mean, softmax(f / sqrt(1 + lambda var)), of the DUE authors' code.
 	meanField = 25
 )
-
-// RegressionSNGP is the head of a regression on N examples: D random features of
-// h as it is, 0 for 1024, with a prior variance of 1.
-func RegressionSNGP(n, features int) SNGP {
-	features = number("the number of features of baselines.RegressionSNGP", features, usualFeatures)
-	return SNGP{
-		Examples: n, RandomFeatures: features, Plain: true,
-		FeatureScale: math.Sqrt(float64(features) / 2), Likelihood: Gaussian,
-	}
-}
 
 // Conv is that of SpectralNormed.
 func (l SNGP) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
@@ -90,7 +79,7 @@ func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.
 
 // filled has the usual settings in the place of zeros. It panics on settings that cannot be, at the first training step.
 func (l SNGP) filled() SNGP {
-	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, usualFeatures)
+	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, 1024)
 	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, 1)
 	l.FeatureScale = setting("baselines.SNGP.FeatureScale", l.FeatureScale, 2)
 	return l

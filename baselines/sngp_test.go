@@ -97,6 +97,11 @@ func (l withPosterior) Dense(s *model.Scope, x *graph.Node, units int) *graph.No
 	return l.SNGP.Dense(s, x, units)
 }
 
+// regressionSNGP is the head of a regression on n examples, with a prior variance of 1.
+func regressionSNGP(n, features int) baselines.SNGP {
+	return baselines.SNGP{Examples: n, RandomFeatures: features, Plain: true, FeatureScale: math.Sqrt(float64(features) / 2), Likelihood: baselines.Gaussian}
+}
+
 func TestSNGP(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -104,7 +109,7 @@ func TestSNGP(t *testing.T) {
 		checks layertest.Checks
 	}{
 		{"classification", baselines.SNGP{RandomFeatures: 6}, layertest.Checks{Deterministic: true}},
-		{"regression", baselines.RegressionSNGP(1, 6), layertest.Checks{}},
+		{"regression", regressionSNGP(1, 6), layertest.Checks{}},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.checks.Dense(t, withPosterior{c.head}) })
 	}
@@ -119,7 +124,7 @@ func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
 	x, test := points(rng, n, d), points(rng, 8, d)
 	for _, orthogonal := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Orthogonal=%t", orthogonal), func(t *testing.T) {
-			head := baselines.RegressionSNGP(n, features)
+			head := regressionSNGP(n, features)
 			head.LengthScale, head.Orthogonal = lengthScale, orthogonal
 			store := newStore()
 			for range 3 { // every epoch begins anew
@@ -159,7 +164,7 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 	x := points(rand.New(rand.NewPCG(5, 6)), n, d)
 	squared := map[bool]float64{} // error, mean over stores and pairs
 	for _, orthogonal := range []bool{false, true} {
-		head := baselines.RegressionSNGP(n, features)
+		head := regressionSNGP(n, features)
 		head.Orthogonal = orthogonal
 		type pair struct{ i, j int }
 		var pairs []pair
@@ -219,7 +224,7 @@ func TestSNGPMeanField(t *testing.T) {
 func TestSNGPErrors(t *testing.T) {
 	const n, d = 6, 2
 	x := points(rand.New(rand.NewPCG(2, 2)), n, d)
-	head := baselines.RegressionSNGP(n, 4)
+	head := regressionSNGP(n, 4)
 	store := newStore()
 	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "has it been trained") {
 		t.Errorf("untrained: %v", err)
@@ -289,7 +294,7 @@ func TestSNGPRegression(t *testing.T) {
 	const n = 64
 	ctx := context.Background()
 	set := sine(n)
-	head := baselines.RegressionSNGP(n, 64)
+	head := regressionSNGP(n, 64)
 	fitted := regression(t, nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2})
 	must.Do(t, adam(150).Fit(ctx, fitted, set))
 	noise := must.Get(fitted.NoiseVariances())(t)

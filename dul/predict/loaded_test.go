@@ -68,7 +68,7 @@ func TestLoadedModelsPredict(t *testing.T) {
 	}
 	// Gaussian processes, whose covariance SNGP finds after the training.
 	const head = "/model/network/output"
-	gaussian := baselines.RegressionSNGP(rows.Len(), 5)
+	gaussian := baselines.SNGP{Examples: rows.Len(), RandomFeatures: 5, Plain: true, Likelihood: baselines.Gaussian}
 	start := []baselines.Inducing{{Points: []float64{0.3, -1, 2, 0.5}, LengthScale: 1.5}} // of two features
 	for _, c := range []struct {
 		name   string

@@ -40,14 +40,12 @@ func (SNGPProcess) Draws() bool { return false }
 
 // Head implements experiment.Process.
 func (p SNGPProcess) Head(t experiment.HeadTask) (experiment.Head, error) {
-	var head baselines.SNGP
-	switch {
-	case t.Images: // orthogonal frequencies, as in the code with which the paper ran it
-		head = baselines.SNGP{Examples: t.Examples, Orthogonal: true}
-	case t.Classes > 0:
-		head = baselines.SNGP{Examples: t.Examples, RandomFeatures: randomFeatures, Plain: true, FeatureScale: math.Sqrt(float64(randomFeatures) / 2)}
-	default:
-		head = baselines.RegressionSNGP(t.Examples, randomFeatures)
+	head := baselines.SNGP{Examples: t.Examples, Orthogonal: true} // of images, as in the code with which the paper ran it
+	if !t.Images {                                                 // with a prior variance of 1
+		head = baselines.SNGP{Examples: t.Examples, RandomFeatures: randomFeatures, Plain: true, FeatureScale: math.Sqrt(randomFeatures / 2)}
+		if t.Classes == 0 {
+			head.Likelihood = baselines.Gaussian
+		}
 	}
 	if head.LengthScale = p.LengthScale; p.LengthScale == 0 {
 		head.LengthScale = math.Sqrt(float64(t.Inputs))
