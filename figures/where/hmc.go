@@ -56,10 +56,7 @@ func (h HMC) Run(ctx context.Context, e experiment.Experiment, _ experiment.Data
 
 // sample draws the networks, and predicts all sets by those that are kept.
 func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(done float64, note string)) ([]experiment.Prediction, map[string]float64, error) {
-	seeds := make([]uint64, len(members))
-	for i := range seeds {
-		seeds[i] = seed + uint64(i)
-	}
+	seeds := make([]uint64, len(members)) // of initial values, which the members' replace
 	m, err := nets.NewReplicas(members[0].Backend, members[0].Network, members[0].Likelihood, seeds...)
 	if err != nil {
 		return nil, nil, err
