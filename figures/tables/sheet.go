@@ -46,6 +46,7 @@ type Mean struct {
 	AgainstMetric string
 	Family        string
 	Difference    bool // is shown, in the place of the mean
+	Untested      bool // the difference is shown with its interval, and has no verdict
 
 	Printed *report.Number // the paper's, which it is compared with
 	Rounded bool           // Printed has the decimals of ours
@@ -118,7 +119,9 @@ func (s Sheet) Make(x *Index) (report.Table, error) {
 		if test.Difference != nil && (m.Difference || len(m.Of) == 0) {
 			c.Text, c.NotRun = test.Text(), false
 		}
-		c.Verdict, c.Difference = test.Verdict, test.Difference
+		if c.Verdict, c.Difference = test.Verdict, test.Difference; m.Untested {
+			c.Verdict, c.Difference = "", nil
+		}
 	}
 	s.embolden(t, all)
 	s.align(t)
@@ -130,18 +133,23 @@ type place struct{ line, column int }
 
 // tests are those of all families.
 func (s Sheet) tests(x *Index) (tests []Test[place], err error) {
-	families := map[string]*Family[place]{}
+	families, all := map[string]*Family[place]{}, []*Family[place](nil)
 	for i, line := range s.Lines {
 		for k, m := range line.Cells {
-			if families[m.Family] == nil {
-				families[m.Family] = new(Family[place])
+			family := families[m.Family]
+			if family == nil || m.Untested {
+				family = new(Family[place])
+				all = append(all, family)
+			}
+			if !m.Untested {
+				families[m.Family] = family
 			}
 			if !line.Theirs {
-				err = errors.Join(err, families[m.Family].AddMean(place{i, k}, x, m))
+				err = errors.Join(err, family.AddMean(place{i, k}, x, m))
 			}
 		}
 	}
-	for _, family := range families {
+	for _, family := range all {
 		tests = append(tests, family.Tests()...)
 	}
 	return tests, err

@@ -172,36 +172,14 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 		gain := tables.Line{Group: groupGain, Name: p.title}
 		for _, m := range compared() {
 			cell := tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
-			less, err := p.gain(x, m, cell)
-			if err != nil {
-				return s.Table, err
-			}
-			cells, gain.Cells = append(cells, cell), append(gain.Cells, less)
+			cells = append(cells, cell)
+			cell.Best, cell.Against, cell.AgainstMetric, cell.Difference = "", cell.Of, p.prefix+metricMarginal, true
+			cell.Family, cell.Untested = fmt.Sprintf("%T", p.data), !m.Same(methods.Density) // UCI or the cubic
+			gain.Cells = append(gain.Cells, cell)
 		}
 		s.Add(groupJoint, p.title, cells...)
 		gains = append(gains, gain)
 	}
 	s.Lines = append(s.Lines, gains...)
 	return s.Make(x)
-}
-
-// gain is the joint negative log-likelihood of a method's functions less that of independent draws, which is tested for density
-// layers.
-func (p jointProblem) gain(x *tables.Index, m experiment.Method, joint tables.Mean) (tables.Mean, error) {
-	marginal := joint
-	marginal.Metric, joint.Best = p.prefix+metricMarginal, ""
-	if m.Same(methods.Density) {
-		joint.Against, joint.AgainstMetric, joint.Difference = marginal.Of, marginal.Metric, true
-		joint.Family = fmt.Sprintf("%T", p.data) // UCI or the cubic
-		return joint, nil
-	}
-	functions, err := x.Summarize(joint)
-	if err != nil {
-		return joint, err
-	}
-	draws, err := x.Summarize(marginal)
-	if err != nil || !functions.Complete() || !draws.Complete() {
-		return tables.Waits, err
-	}
-	return tables.Words("%+.3f", functions.Mean-draws.Mean), nil
 }

@@ -224,10 +224,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 					continue
 				}
 				d := median(unit)
-				cell := tables.Mean{Words: report.Cell{Difference: &d}, Family: name}
-				if g.pooled && dataset != g.all {
-					cell = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
-				}
+				cell := tables.Mean{Words: report.Cell{Difference: &d}, Family: name, Untested: g.pooled && dataset != g.all}
 				cells = append(cells, cell, tables.Words("%d of %d", lower(list), len(list)))
 				if gaps[name] = append(gaps[name], list...); g.medians {
 					unit = []float64{d.Mean}

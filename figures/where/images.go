@@ -307,9 +307,7 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 					continue
 				}
 				d := imageDifference(score.metric, ours, theirs, complete, of)
-				if cells[k] = (tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher}); void {
-					cells[k] = tables.Words("%s", tables.Test[string]{Difference: &d}.Text())
-				}
+				cells[k] = tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher, Untested: void}
 			}
 		}
 		s.Add(difference, name, cells...)
