@@ -62,7 +62,6 @@ func (Diagonal) Dense(s *model.Scope, h *graph.Node) Terms {
 	return Terms{
 		Energy:        energy,
 		LogLikelihood: graph.Add(graph.Neg(energy), logNormalizer(logDet, d)),
-		LogDet:        logDet,
 		Root:          func() *graph.Node { return graph.Mul(h, graph.Sqrt(halfPrecision)) },
 	}
 }
@@ -90,7 +89,6 @@ func Pixelwise(m interface {
 	of := ConvTerms{
 		Energy:     averagePool(energy, w),
 		MeanEnergy: conv.ExampleMeans(energy),
-		LogDet:     terms.LogDet,
 		Dimensions: x.Shape().Dim(0),
 	}
 	if terms.LogLikelihood != nil {

@@ -24,9 +24,6 @@ type ConvTerms struct {
 	// LogLikelihood is the log-likelihood of each image, [batch, 1]; nil for a
 	// model that is not fitted.
 	LogLikelihood *graph.Node
-	// LogDet is log |Sigma|, [components, 1] or, of Pixelwise, as in Terms; nil
-	// for a model without a covariance. Layers do not use it.
-	LogDet *graph.Node
 	// Dimensions is the number of dimensions D of the model at a position, at
 	// least 1: the mean energy of a fitted Gaussian is D/2.
 	Dimensions int
@@ -49,7 +46,7 @@ type ConvTerms struct {
 //
 //	-1/2 (channels log 2 pi + sum_c log variance_c) - mean of E,
 //
-// as in the authors' code, and LogDet is its sum over channels.
+// as in the authors' code.
 //
 // A layer needs one energy at each position of its own window. The paper does
 // not say which; as in the authors' code it is the mean of E over the window,
@@ -81,7 +78,6 @@ func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 		Energy:        averagePool(energy, w),
 		MeanEnergy:    mean,
 		LogLikelihood: graph.Add(graph.Neg(mean), logNormalizer(logDet, c)),
-		LogDet:        logDet,
 		Dimensions:    c,
 	}
 }
@@ -207,7 +203,6 @@ func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) 
 		Energy:        energy,
 		MeanEnergy:    conv.ExampleMeans(energy),
 		LogLikelihood: conv.ExampleMeans(conv.LikeImage(logLikelihood, diagonal)),
-		LogDet:        logDet,
 		Dimensions:    d,
 	}
 }

@@ -26,9 +26,6 @@ type Terms struct {
 	// LogLikelihood is log p_energy(h; omega), [..., batch, 1]; nil for a model
 	// that is not fitted.
 	LogLikelihood *graph.Node
-	// LogDet is log |Sigma|, [..., 1, components]; nil for a model without a
-	// covariance. Layers do not use it.
-	LogDet *graph.Node
 	// Root returns phi(h), [..., batch, K], an affine function of h whose squares
 	// add up to the energy: E(h) = |phi(h)|^2. It makes coherent draws. Nil for a
 	// model whose energy is no such sum.
@@ -69,7 +66,6 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	return Terms{
 		Energy:        energy,
 		LogLikelihood: graph.Add(graph.Neg(energy), logNormalizer(logDet, d)),
-		LogDet:        logDet,
 		Root:          func() *graph.Node { return graph.Mul(ops.Product(h, l), graph.Sqrt(halfPrecision)) },
 	}
 }
@@ -138,7 +134,6 @@ func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 	return Terms{
 		Energy:        notNegative(graph.Add(graph.Neg(logLikelihood), ops.LogSumExp(atZero))),
 		LogLikelihood: logLikelihood,
-		LogDet:        logDet,
 	}
 }
 
