@@ -1,20 +1,15 @@
 package baselines_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
-	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 )
 
@@ -53,23 +48,4 @@ func TestMFVIConvStart(t *testing.T) {
 			t.Fatalf("the bias starts at %g, want 0", b)
 		}
 	}
-}
-
-// A network of any family is built in the same way.
-func ExampleMFVI() {
-	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	network := nets.MLP{Layers: baselines.MFVI{}, Widths: []int{50, 50}}
-	y, err := model.CallOnce(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-		return network.Apply(s, x, 1)
-	}, [][]float32{{1, 2, 3}, {4, 5, 6}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(y.Shape())
-	// Output: (Float32)[2, 1]
 }

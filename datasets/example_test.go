@@ -37,32 +37,6 @@ func Example() {
 	// an error of 0.1 standardised is 1.51 in units of the target
 }
 
-func ExampleUCINames() {
-	fmt.Println(datasets.UCINames())
-	// Output: [boston concrete energy energy-cooling kin8nm naval protein wine yacht year]
-}
-
-func ExampleRandomSplits() {
-	s := datasets.RandomSplits(10, 1)[0] // train_test_split(arange(10), test_size=0.1, random_state=0)
-	fmt.Println("train", s.Train)
-	fmt.Println("test", s.Test)
-	// Output:
-	// train [8 4 9 1 6 7 3 0 5]
-	// test [2]
-}
-
-func ExampleToyCubic() {
-	r := datasets.ToyCubic(100, 3, 1)
-	gap := 0
-	for _, x := range r.X {
-		if -2 < x && x < 2 {
-			gap++
-		}
-	}
-	fmt.Printf("%d points, %d of them in the gap\n", r.N, gap)
-	// Output: 100 points, 0 of them in the gap
-}
-
 // A table of your own, as a spreadsheet exports it.
 func ExampleReadCSV() {
 	folder, err := os.MkdirTemp("", "own")

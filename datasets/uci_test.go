@@ -102,31 +102,6 @@ func TestEmbeddedFilesArePublishedFiles(t *testing.T) {
 	}
 }
 
-// Spot checks against the published text guard against mixed-up columns.
-func TestFirstRows(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		j      int
-		x0j, y float64
-	}{
-		{"boston", 12, 4.98, 24.00},
-		{"concrete", 0, 540, 79.99},
-		{"energy", 0, 0.98, 15.55},
-		{"energy-cooling", 0, 0.98, 21.33},
-		{"naval", 15, 0.082, 0.95},
-		{"protein", 0, 13558.3, 17.284},
-		{"wine", 10, 9.4, 5},
-		{"yacht", 5, 0.125, 0.11},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := must.Get(UCI(c.name))(t)
-			if r.Row(0)[c.j] != c.x0j || r.Y[0] != c.y {
-				t.Errorf("feature %d is %v, target %v; want %v, %v", c.j, r.Row(0)[c.j], r.Y[0], c.x0j, c.y)
-			}
-		})
-	}
-}
-
 func TestUCIReturnsFreshCopies(t *testing.T) {
 	a := must.Get(UCI("yacht"))(t)
 	a.X[0], a.Y[0], a.Features[0] = 99, 99, "changed"

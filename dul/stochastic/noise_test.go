@@ -157,23 +157,6 @@ func TestShapes(t *testing.T) {
 // studentT is the distribution of a scaled Student t.
 func studentT(nu, scale float64) distuv.StudentsT { return distuv.StudentsT{Nu: nu, Sigma: scale} }
 
-func TestUniformAndMaskValues(t *testing.T) {
-	for _, host := range []bool{true, false} {
-		t.Run(fmt.Sprintf("host=%t", host), func(t *testing.T) {
-			for _, u := range executions(t, host, dtypes.Float32, stochastic.Uniform01(), 1, 50, 50)[0].Values {
-				if u < 0 || u >= 1 {
-					t.Fatalf("uniform noise %g is outside [0, 1)", u)
-				}
-			}
-			for _, m := range executions(t, host, dtypes.Float64, stochastic.DropoutMask(0.25), 1, 50, 50)[0].Values {
-				if m != 0 && math.Abs(m-1/0.75) > 1e-15 {
-					t.Fatalf("a mask entry is %g, want 0 or 4/3", m)
-				}
-			}
-		})
-	}
-}
-
 // A replica's noise is that of a host with its seed alone, in every execution
 // and for every draw.
 func TestHostReplicasAreSeparateStreams(t *testing.T) {

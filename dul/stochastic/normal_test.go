@@ -103,18 +103,6 @@ func TestNormalDrawsAreIndependent(t *testing.T) {
 	}
 }
 
-// An odd number of draws is a prefix of a larger number.
-func TestNormalDrawsOfOddLength(t *testing.T) {
-	odd, even := make([]float64, 3), make([]float64, 4)
-	fillNormal(rand.New(rand.NewPCG(1, 2)), odd)
-	fillNormal(rand.New(rand.NewPCG(1, 2)), even)
-	for i, x := range odd {
-		if math.Abs(x-even[i]) > 0 {
-			t.Errorf("draw %d of 3 is %g, of 4 %g", i, x, even[i])
-		}
-	}
-}
-
 // The formula is the inverse of the distribution function at every probability:
 // near 0, in the bulk, and at the largest draw of either sign.
 func TestNormalsOfInvertTheDistributionFunction(t *testing.T) {
