@@ -42,7 +42,14 @@ func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, err := moonsFigure(name, found, names(list))
+	f, err := sheet{
+		name: name, results: found, titles: names(list), columns: 3, right: 40, below: 30,
+		draw: func(p *plot.Plot, i int) error { return drawMoons(p, found[i]) },
+		axes: func(p *plot.Plot) {
+			p.X.Label.Text, p.X.Min, p.X.Max = "first input", mapLeft, mapLeft+mapSide
+			p.Y.Label.Text, p.Y.Min, p.Y.Max = "second input", mapLow, mapLow+mapSide
+		},
+	}.figure()
 	f.Caption = prose.Caption(name, map[string]int{"Seed": shownSeed})
 	return f, err
 }
@@ -60,18 +67,6 @@ func (r run) spread(p *plot.Plot, withLegend bool) error {
 	outerLow, outerHigh := around(r.noise)
 	low, high := around(0)
 	return r.draw(p, names, outerLow, outerHigh, low, high)
-}
-
-// moonsFigure draws a panel for each result on two moons, three in a row.
-func moonsFigure(name string, list []experiment.Result, titles []string) (report.Figure, error) {
-	return sheet{
-		name: name, results: list, titles: titles, columns: 3, right: 40, below: 30,
-		draw: func(p *plot.Plot, i int) error { return drawMoons(p, list[i]) },
-		axes: func(p *plot.Plot) {
-			p.X.Label.Text, p.X.Min, p.X.Max = "first input", mapLeft, mapLeft+mapSide
-			p.Y.Label.Text, p.Y.Min, p.Y.Max = "second input", mapLow, mapLow+mapSide
-		},
-	}.figure()
 }
 
 // drawMoons draws one panel of DistanceMoons.

@@ -59,38 +59,25 @@ func Figure1Energies(x *tables.Index) (report.Figure, error) {
 	return bands("figure1-energies", x, list)
 }
 
-// Pictures shows runs of one problem, whatever methods and settings they are of: a panel for each, three in a row. Those
-// on the cubic are shown as in Figure 1, and those on two moons as in DistanceMoons.
+// Pictures shows runs on the cubic, whatever methods and settings they are of, as in Figure 1: a panel for each, three in a
+// row.
 func Pictures(list []experiment.Result) (report.Figure, error) {
 	if len(list) == 0 {
 		return report.Figure{}, errors.New("toy: there are no runs to show")
 	}
 	var titles []string
-	moons := 0
 	for _, r := range list {
 		if r.Experiment == nil {
 			return report.Figure{}, fmt.Errorf("toy: the result %s does not know its experiment; find it with tables.Index.Find", r.ID)
 		}
-		switch r.Experiment.Task.Data.(type) {
-		case Cubic:
-		case Moons:
-			moons++
-		default:
-			return report.Figure{}, fmt.Errorf("toy: %v is neither on the cubic nor on two moons", r.Experiment)
+		if _, is := r.Experiment.Task.Data.(Cubic); !is {
+			return report.Figure{}, fmt.Errorf("toy: %v is not on the cubic", r.Experiment)
 		}
 		titles = append(titles, fmt.Sprintf("%s, seed %d", r.Method, r.Seed))
 	}
-	switch moons {
-	case 0:
-		f, _, err := cubicFigure("runs", list, titles, 3, run.bands)
-		f.Caption = prose.Caption("cubic runs", nil) + f.Caption
-		return f, err
-	case len(list):
-		f, err := moonsFigure("runs", list, titles)
-		f.Caption = prose.Caption("moons runs", nil) + f.Caption
-		return f, err
-	}
-	return report.Figure{}, errors.New("toy: some runs are on the cubic and some on two moons; show them apart")
+	f, _, err := cubicFigure("runs", list, titles, 3, run.bands)
+	f.Caption = prose.Caption("runs", nil)
+	return f, err
 }
 
 // The sizes, in points: a panel with its share of the axes, and what a strip below it adds.

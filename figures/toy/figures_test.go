@@ -86,13 +86,9 @@ func TestPictures(t *testing.T) {
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
 	}
-	moons := passedOff(t, runs(Moons{Seeds: 1}, methods.Deterministic))
-	if f, err := Pictures(moons); err != nil || !strings.HasPrefix(figtest.Titles(f)[0], "Deterministic, seed 0\nat data 0.") {
-		t.Errorf("of two moons: panels %q, %v", figtest.Titles(f), err)
-	}
-	other := list[0].Of(experiment.Experiment{Task: experiment.Task{Name: "mine", Data: experiment.Arrays{}}})
+	moons := experiment.Result{}.Of(runs(Moons{Seeds: 1}, methods.Deterministic)[0])
 	for want, wrong := range map[string][]experiment.Result{
-		"there are no runs to show": nil, "neither on the cubic": {other}, "show them apart": {list[0], moons[0]}, "does not know its experiment": {{ID: "x"}},
+		"there are no runs to show": nil, "is not on the cubic": {list[0], moons}, "does not know its experiment": {{ID: "x"}},
 	} {
 		if _, err := Pictures(wrong); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
