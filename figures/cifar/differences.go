@@ -23,10 +23,10 @@ type judgement struct {
 	heading  string
 	factor   float64
 	decimals int
-	sign     float64 // -1 where higher is better
+	higher   bool // is better
 }
 
-var judgements = []judgement{{"NLL", 1, 4, 1}, {"Brier", 1, 4, 1}, {"Accuracy (%)", 100, 2, -1}, {"ECE", 1, 4, 1}, {"AURC", 1, 4, 1}}
+var judgements = []judgement{{"NLL", 1, 4, false}, {"Brier", 1, 4, false}, {"Accuracy (%)", 100, 2, true}, {"ECE", 1, 4, false}, {"AURC", 1, 4, false}}
 
 const (
 	judgedBins  = 10  // of ECE
@@ -211,9 +211,8 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, er
 	return all, nil
 }
 
-// A judgedTest is the test of a judged cell, in the units and with the sign by which lower is better.
-type judgedTest struct {
-	metrics.Difference
+// A judgedCell is a cell that is tested.
+type judgedCell struct {
 	cell     *report.Cell
 	sameSign bool // of the seeds
 }
@@ -221,10 +220,10 @@ type judgedTest struct {
 // against compares contenders with the reference among them, in the judgements at some places; the reference comes first.
 // Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
-func against(all []contender, places ...int) (judged []contender, tests []judgedTest, err error) {
+func against(family *tables.Family[judgedCell], all []contender, places ...int) (judged []contender, err error) {
 	at := slices.IndexFunc(all, func(c contender) bool { return c.reference && len(c.runs) > 0 })
 	if at < 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	reference := all[at]
 	judged = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
@@ -256,25 +255,14 @@ func against(all []contender, places ...int) (judged []contender, tests []judged
 			case i > 0 && len(shared) > 0:
 				d, sameSign := c.difference(reference, k, shared)
 				cell.Difference = &metrics.Difference{Mean: j.factor * d.Mean, Low: j.factor * d.Low, High: j.factor * d.High, P: d.P}
-				tests = append(tests, judgedTest{metrics.Difference{Mean: j.sign * d.Mean, P: d.P}, cell, sameSign})
+				tested := tables.Mean{Words: report.Cell{Difference: cell.Difference}, Higher: j.higher}
+				if err := family.AddMean(judgedCell{cell, sameSign}, nil, tested); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
-	return judged, tests, nil
-}
-
-// decide gives the cells of tests their verdicts, of all of them together. One of which the seeds disagree is not significant.
-func decide(tests []judgedTest) {
-	var differences []metrics.Difference
-	for _, t := range tests {
-		differences = append(differences, t.Difference)
-	}
-	for i, verdict := range tables.Holm(differences, level) {
-		tests[i].cell.Verdict = verdict
-		if !tests[i].sameSign {
-			tests[i].cell.Verdict = report.NotSignificant
-		}
-	}
+	return judged, nil
 }
 
 // processorDifferences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
@@ -319,24 +307,27 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, pl
 		return report.Table{}, err
 	}
 	var judged []contender
-	var tests []judgedTest
+	var family tables.Family[judgedCell]
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(r row) bool { return r.group != rows[0].group })
 		if n < 0 {
 			n = len(rows)
 		}
 		var made []contender
-		var added []judgedTest
 		all, err := contendersOf(x, rows[:n], scaled)
 		if err == nil {
-			made, added, err = against(all, places...)
+			made, err = against(&family, all, places...)
 		}
 		if err != nil {
 			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
 		}
-		rows, judged, tests = rows[n:], append(judged, made...), append(tests, added...)
+		rows, judged = rows[n:], append(judged, made...)
 	}
-	decide(tests)
+	for _, test := range family.Tests() {
+		if test.Of.cell.Verdict = test.Verdict; !test.Of.sameSign { // the seeds disagree
+			test.Of.cell.Verdict = report.NotSignificant
+		}
+	}
 	t := comparedTable(part)
 	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
 	for _, c := range judged {

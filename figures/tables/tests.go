@@ -85,35 +85,23 @@ type Test[K comparable] struct {
 
 // Tests returns the tests of a family in the order in which they were added, and then those of which one side diverged.
 func (f *Family[K]) Tests() []Test[K] {
-	var tests []Test[K]
-	for i, verdict := range Holm(f.differences, Confidence) {
-		if f.higher[i] {
-			verdict = opposite(verdict)
-		}
-		tests = append(tests, Test[K]{f.names[i], &f.differences[i], verdict})
-	}
-	return append(tests, f.alone...)
-}
-
-// Holm are the verdicts, report.Better, Worse or NotSignificant, on differences of numbers that are better when lower, of all of
-// them together: any wrong verdict is as rare as 1 - confidence (metrics.Holm).
-func Holm(list []metrics.Difference, confidence float64) []string {
-	p := make([]float64, len(list))
-	for i, d := range list {
+	p := make([]float64, len(f.differences))
+	for i, d := range f.differences {
 		p[i] = d.P
 	}
-	verdicts := make([]string, len(list))
+	var tests []Test[K]
 	for i, p := range metrics.Holm(p) {
+		d, verdict := &f.differences[i], report.NotSignificant
 		switch {
-		case !(p <= 1-confidence):
-			verdicts[i] = report.NotSignificant
-		case list[i].Mean < 0:
-			verdicts[i] = report.Better
+		case !(p <= 1-Confidence):
+		case d.Mean < 0 != f.higher[i]:
+			verdict = report.Better
 		default:
-			verdicts[i] = report.Worse
+			verdict = report.Worse
 		}
+		tests = append(tests, Test[K]{f.names[i], d, verdict})
 	}
-	return verdicts
+	return append(tests, f.alone...)
 }
 
 // Text is the difference with its interval, with three decimals, or two digits of the largest number if three decimals show
