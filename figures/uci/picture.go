@@ -29,57 +29,32 @@ func Figures() []tables.NamedFigure {
 	}
 }
 
-// forest is a picture of a table with differences of the negative log likelihood.
-func forest(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	f.Axis = "difference of NLL (nats)"
-	return tables.Picture(prose, f, table)(x)
-}
-
 // perRow is the number of panels beside each other in a picture with a panel for each data set.
 const perRow = 3
 
-// perDataset is a forest of a table without its rows in RMSE, with a panel for each data set: many methods are seen better
+// perDataset is a picture of a table without its rows in RMSE, with a panel for each data set: many methods are seen better
 // one below the other, and data sets have their own scales. Within is that of the forest.
-func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error), within float64) (report.Figure, error) {
-	return forest(x, report.Forest{Columns: perRow, Within: within}, func(x *tables.Index) (report.Table, error) {
+func perDataset(within float64, table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Figure, error) {
+	return tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow, Within: within}, func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
 		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.title) })
 		return t.Turned(), err
 	})
 }
 
-// ClaimsFigure shows the negative log likelihoods of ClaimsTable.
-func ClaimsFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, ClaimsTable, 0)
-}
+const nllAxis = "difference of NLL (nats)"
 
-// GapFigure shows GapTable.
-func GapFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, GapTable, 2)
-}
-
-// TunedFigure shows the negative log likelihoods of TunedTable.
-func TunedFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, TunedTable, 0)
-}
-
-// EnergyFigure shows EnergyTable.
-func EnergyFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, report.Forest{}, EnergyTable)
-}
-
-// PlaceFigure shows PlaceTable.
-func PlaceFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, report.Forest{}, PlaceTable)
-}
-
-// effectMarks are those of the directions.
-var effectMarks = []report.Mark{{Colour: report.Green, Shape: draw.CircleGlyph{}}, {Colour: report.Purple, Shape: draw.PyramidGlyph{}}}
-
-// OptionsFigure shows OptionsTable.
-func OptionsFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, report.Forest{Marks: effectMarks, Columns: perRow}, OptionsTable)
-}
+// The pictures of tables.
+var (
+	ClaimsFigure  = perDataset(0, ClaimsTable)
+	GapFigure     = perDataset(2, GapTable)
+	TunedFigure   = perDataset(0, TunedTable)
+	EnergyFigure  = tables.Picture(prose, report.Forest{Axis: nllAxis}, EnergyTable)
+	PlaceFigure   = tables.Picture(prose, report.Forest{Axis: nllAxis}, PlaceTable)
+	OptionsFigure = tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow, Marks: []report.Mark{
+		{Colour: report.Green, Shape: draw.CircleGlyph{}}, {Colour: report.Purple, Shape: draw.PyramidGlyph{}},
+	}}, OptionsTable)
+)
 
 // A curve is the numbers that a line goes through.
 type curve struct {
