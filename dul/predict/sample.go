@@ -109,8 +109,7 @@ type Prediction struct {
 // A LayerEnergy is the energy E(h) of the input h of a layer at N inputs: of an
 // image the mean over positions, and not clipped.
 type LayerEnergy struct {
-	// Layer is the layer's scope below the network's, or "layer" and its number in
-	// a network that does not tell (see nets.Energies).
+	// Layer is the layer's scope below the network's, see nets.Energies.
 	Layer string
 	Mean  []float64 // over the samples, [N]
 }
@@ -359,7 +358,7 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	}
 	var outputs, logVariances, energies []*graph.Node
 	for range p.copies {
-		named, all := len(nets.Energies(g)), len(stochastic.LayerLossesOf(g).Energies)
+		before := len(nets.Energies(g))
 		s := p.model.Scope(root.ResetVisited())
 		y := p.model.Apply(s, x)
 		p.model.CheckOutputs(s, y, rows)
@@ -373,7 +372,9 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		p.width = y.Shape().Dim(-1)
 		outputs = append(outputs, graph.ExpandAxes(y, 0))
 		if p.Energies {
-			p.layers = layersOf(g, named, all)
+			if p.layers = nets.Energies(g)[before:]; len(p.layers) == 0 {
+				panic(errors.New("energies were asked for, but no layer of the network has an energy model, or the network does not build its layers by nets.Positions"))
+			}
 			energies = append(energies, graph.ExpandAxes(sideBySide(p.layers), 0))
 		}
 	}
@@ -385,21 +386,6 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		}
 	}
 	return list
-}
-
-// layersOf are the energies of the layers that a graph has more than so many named
-// ones and so many in all.
-func layersOf(g *graph.Graph, named, all int) []nets.LayerEnergy {
-	layers := nets.Energies(g)[named:]
-	if len(layers) == 0 { // a network that does not name its layers
-		for _, energy := range stochastic.LayerLossesOf(g).Energies[all:] {
-			layers = append(layers, nets.LayerEnergy{Layer: fmt.Sprintf("layer %d", len(layers)), Energy: energy})
-		}
-	}
-	if len(layers) == 0 {
-		panic(errors.New("energies were asked for, but no layer of the network has an energy model"))
-	}
-	return layers
 }
 
 func sideBySide(layers []nets.LayerEnergy) *graph.Node {
