@@ -476,7 +476,7 @@ func Gradients(t testing.TB, x fixtures.Array, layer func(s *model.Scope, x *gra
 }
 
 // checkReplicas compares a batch of replicas with the layers that their seeds give alone.
-func checkReplicas(t testing.TB, layers DenseLayers, features int) {
+func checkReplicas(t testing.TB, layers nets.Layers, features int) {
 	seeds := []uint64{3, 1, 4}
 	const batch, units = 5, 3
 	x := fixtures.Random(rand.New(rand.NewPCG(23, 29)), len(seeds), batch, features)

@@ -22,12 +22,6 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// DenseLayers is a family of layers of vectors; see nets.Layers.
-type DenseLayers interface {
-	// Dense maps [..., batch, in] to [..., batch, units].
-	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
-}
-
 // ConvLayers is a family of layers of images; see nets.ConvLayers.
 type ConvLayers interface {
 	// Conv maps [channels, batch, height, width] to [filters, batch, height', width'].
@@ -63,7 +57,7 @@ type Checks struct {
 var MomentsSpec = conv.Spec{Filters: 2, Window: conv.Same(3, 2)}
 
 // Dense runs all checks of a family of layers of vectors.
-func Dense(t testing.TB, layers DenseLayers) {
+func Dense(t testing.TB, layers nets.Layers) {
 	t.Helper()
 	Checks{}.Dense(t, layers)
 }
@@ -75,7 +69,7 @@ func Conv(t testing.TB, layers ConvLayers) {
 }
 
 // Dense runs the checks of a family of layers of vectors.
-func (c Checks) Dense(t testing.TB, layers DenseLayers) {
+func (c Checks) Dense(t testing.TB, layers nets.Layers) {
 	t.Helper()
 	f := family{Checks: c}
 	in := c.Features
@@ -106,7 +100,7 @@ func (c Checks) Dense(t testing.TB, layers DenseLayers) {
 }
 
 // dense builds a layer, and names the family in what it panics with.
-func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.Node {
+func dense(layers nets.Layers, s *model.Scope, x *graph.Node, units int) *graph.Node {
 	params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
 	return built("Dense", layers, s.In("layer"), x, func(s *model.Scope) *graph.Node { return layers.Dense(s, x, units) })
 }

@@ -121,7 +121,7 @@ func TestBlockMatchesTheReleasedBlock(t *testing.T) {
 			mean += v / float64(len(out[1].Values))
 		}
 		// "sum" is that over layers.
-		fixtures.Compare(t, "log-likelihood", fixtures.Matrix(1, 1, mean), fixtures.Matrix(1, 1, c.Scalar("loglik_sum")), forValues)
+		fixtures.Compare(t, "log-likelihood", fixtures.Matrix(1, 1, mean), fixtures.Matrix(1, 1, c.Array("loglik_sum").Values[0]), forValues)
 		compare("gout__x", out[2], forGradients)
 		for i, name := range wrt {
 			compare("gout__"+name, out[3+i], forGradients)
