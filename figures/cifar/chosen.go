@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/tuning"
 )
 
@@ -84,7 +83,7 @@ func (s search) candidates() experiment.Experiments {
 	return all
 }
 
-// chosenCSV is what Choose made of the committed results.
+// chosenCSV is what tuning.Choose made of the committed results.
 //
 //go:embed chosen.csv
 var chosenCSV []byte
@@ -125,10 +124,8 @@ func Chosen(preset experiment.Preset) experiment.Preset {
 	}
 }
 
-// Choose makes the file chosen.csv of the results of the set processor-grid: for each method the value that did best on
-// held-out images. missing names the methods whose results are not all there.
-func Choose(x *tables.Index) (file []byte, missing []string, err error) {
-	var all []tuning.Search
+// tunings are the searches of the set processor-grid, as package tuning has them.
+func tunings() (all []tuning.Search) {
 	for _, s := range searches {
 		one := tuning.Search{For: []string{s.method.Key}, Candidates: s.candidates()}
 		for _, value := range s.values {
@@ -136,5 +133,5 @@ func Choose(x *tables.Index) (file []byte, missing []string, err error) {
 		}
 		all = append(all, one)
 	}
-	return tuning.Choose(x, chosenColumns, all)
+	return all
 }

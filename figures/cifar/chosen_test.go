@@ -10,11 +10,12 @@ import (
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tuning"
 )
 
 // The committed choice is that of the committed results; with -update it becomes so.
 func TestCommittedChoice(t *testing.T) {
-	file, missing := must.Get2(Choose(must.Get(committed())(t)))(t)
+	file, missing := must.Get2(tuning.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)
 	figtest.GoldenText(t, "chosen.csv", string(file))
 	if c := must.Get(chosen())(t); len(c)+len(missing) != len(searches) {
 		t.Errorf("%d methods are chosen for and %d missing, of %d", len(c), len(missing), len(searches))

@@ -55,12 +55,6 @@ func (c choice) tried(dataset string, splits Splits, m experiment.Method) experi
 	return s.runs(dataset, m)
 }
 
-// Choose makes the file tuned.csv from the results of the set uci-tuning: for each data set, split and method the choice
-// that did best on held-out training examples. missing names those of which runs are missing.
-func Choose(x *tables.Index) (file []byte, missing []string, err error) {
-	return tuning.Choose(x, tunedColumns, searches())
-}
-
 // searches are those of the set uci-tuning.
 func searches() (all []tuning.Search) {
 	for _, t := range tunings() {

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/tuning"
 )
 
 // Tuned makes the experiments of the text with the choice for each split: the optimizer and the noise. The control with
@@ -46,7 +47,7 @@ func TestTuned(t *testing.T) {
 
 // The committed choices are those of the committed results; with -update they become so.
 func TestCommittedChoices(t *testing.T) {
-	file, _ := must.Get2(Choose(must.Get(tables.Committed())(t)))(t)
+	file, _ := must.Get2(tuning.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)
 	figtest.GoldenText(t, "tuned.csv", string(file))
 }
 
