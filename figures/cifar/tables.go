@@ -13,7 +13,6 @@ import (
 	papers "densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
 
@@ -269,16 +268,7 @@ var detected = tables.Mean{Decimals: 3, Higher: true, Optional: true}
 
 // fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {
-	differences, err := spec.Differences(list(Released, ten, 1, methods.Density)[0], list(Paper, ten, 1, methods.Density)[0])
-	if err != nil {
-		return report.Table{}, err
-	}
-	t := prose.Table("cifar-fidelities", nil)
-	t.Columns = []string{"Field", "paper's text", "authors' code"}
-	for _, d := range differences {
-		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
-	}
-	return t, nil
+	return tables.Fidelities(prose.Table("cifar-fidelities", nil), list(Paper, ten, 1, methods.Density)[0], list(Released, ten, 1, methods.Density)[0])
 }
 
 // titleOf is the name of a set of images in tables; unknown ones keep theirs.

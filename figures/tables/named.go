@@ -5,6 +5,7 @@ import (
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/spec"
 )
 
 // A Set is a named list of experiments: what one figure or table needs.
@@ -50,4 +51,14 @@ func Picture(prose report.Prose, f report.Forest, table func(x *Index) (report.T
 		figure.Caption = prose.Caption(t.Name+" picture", nil)
 		return figure, err
 	}
+}
+
+// Fidelities adds a row for each field in which an experiment by the paper's text differs from one by the authors' code.
+func Fidelities(t report.Table, text, code experiment.Experiment) (report.Table, error) {
+	t.Columns = []string{"Field", "paper's text", "authors' code"}
+	differences, err := spec.Differences(code, text)
+	for _, d := range differences {
+		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
+	}
+	return t, err
 }

@@ -11,7 +11,6 @@ import (
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
 
@@ -201,12 +200,6 @@ func DatasetsTable(*tables.Index) (report.Table, error) {
 // FidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
 // do not matter.
 func FidelitiesTable(*tables.Index) (report.Table, error) {
-	t := begun("uci-fidelities", "Field", "")
-	t.Columns = append(t.Columns, "paper's text", "authors' code")
 	of := func(s setting) experiment.Experiment { return s.runs("yacht", methods.Density)[0] }
-	differences, err := spec.Differences(of(releasedSetting("yacht")), of(paperSetting("yacht")))
-	for _, d := range differences {
-		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
-	}
-	return t, err
+	return tables.Fidelities(prose.Table("uci-fidelities", nil), of(paperSetting("yacht")), of(releasedSetting("yacht")))
 }
