@@ -33,8 +33,8 @@ func (h HMC) Identity() spec.Identity {
 
 // Check says which settings cannot be.
 func (h HMC) Check() error {
-	if h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 {
-		return fmt.Errorf("where.HMC has Draws %d and Keep %d; Draws must be at least 4, and Keep must divide it", h.Draws, h.Keep)
+	if h.Warmup < 40 || h.Leapfrogs < 1 || h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 { // those of hmc.Options, and Keep
+		return fmt.Errorf("where.HMC has Warmup %d, Leapfrogs %d, Draws %d and Keep %d; they must be at least 40, 1, 4 and 1, and Keep must divide Draws", h.Warmup, h.Leapfrogs, h.Draws, h.Keep)
 	}
 	return nil
 }

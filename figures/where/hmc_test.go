@@ -67,11 +67,12 @@ func TestHMC(t *testing.T) {
 }
 
 func TestHMCRefuses(t *testing.T) {
-	e := sampled(t, HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6})
-	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "Keep must divide") {
-		t.Errorf("draws that are not evenly spaced: %v", err)
+	for _, h := range []HMC{{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}, {Warmup: 39, Draws: 20, Leapfrogs: 2, Keep: 5}, {Warmup: 40, Draws: 20, Keep: 5}} {
+		if err := sampled(t, h).Check(); err == nil || !strings.Contains(err.Error(), "Keep must divide") {
+			t.Errorf("%+v: %v", h, err)
+		}
 	}
-	e = sampled(t, HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
+	e := sampled(t, HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
 	e.Method.Layers, e.Method.Process = nil, methods.SNGPProcess{}
 	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "no Layers") {
 		t.Errorf("a Gaussian process: %v", err)
