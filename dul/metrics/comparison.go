@@ -18,8 +18,8 @@ type Difference struct {
 	P         float64 // two-sided p-value of a mean of 0
 }
 
-// difference is a mean with its standard error, where mean/se has the distribution z.
-func difference(mean, se, level float64, z interface {
+// NewDifference is a mean difference with its standard error, where mean/se has the distribution z.
+func NewDifference(mean, se, level float64, z interface {
 	Quantile(p float64) float64
 	Survival(x float64) float64
 }) Difference {
@@ -58,7 +58,7 @@ func PairedDifference(a, b []float64, testTrain, level float64) Difference {
 	}
 	mean, s := stat.MeanStdDev(differences, nil)
 	n := float64(len(a))
-	return difference(mean, s*math.Sqrt(1/n+testTrain), level, distuv.StudentsT{Sigma: 1, Nu: n - 1})
+	return NewDifference(mean, s*math.Sqrt(1/n+testTrain), level, distuv.StudentsT{Sigma: 1, Nu: n - 1})
 }
 
 // BootstrapDifference is the difference of a number between two methods, with what bootstrap replicates of it, at
@@ -70,7 +70,7 @@ func PairedDifference(a, b []float64, testTrain, level float64) Difference {
 // since numbers such as the calibration error are larger on resamples than on the examples. Without any spread P is 0,
 // or without a difference 1. level is in (0, 1).
 func BootstrapDifference(value float64, replicates []float64, level float64) Difference {
-	return difference(value, stat.StdDev(replicates, nil), level, distuv.UnitNormal)
+	return NewDifference(value, stat.StdDev(replicates, nil), level, distuv.UnitNormal)
 }
 
 // Holm adjusts the p-values of m hypotheses that are tested together (Holm 1979): in ascending order

@@ -319,7 +319,7 @@ func banditAgents() []agent {
 	return all
 }
 
-// A decisionProblem is a row of DecisionTable.
+// A decisionProblem is a row of decisionTable.
 type decisionProblem struct {
 	name, title string
 	data        experiment.Source
@@ -369,8 +369,8 @@ func (p decisionProblem) allSeeds(a agent) experiment.Experiments {
 	}, p.data, a.Method)
 }
 
-// DecisionSets are the experiments of questions 4 and 6.
-func DecisionSets() []tables.Set {
+// decisionSets are the experiments of questions 4 and 6.
+func decisionSets() []tables.Set {
 	bandits := []decisionProblem{bandit()}
 	return []tables.Set{
 		{Name: "where-learning", Doc: "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", Experiments: each(acquisitions(), agents(), decisionProblem.experiments)},
@@ -379,12 +379,12 @@ func DecisionSets() []tables.Set {
 	}
 }
 
-// The groups of rows of DecisionTable.
+// The groups of rows of decisionTable.
 const groupError, groupNLL, groupRegret = "area under the RMSE", "area under the NLL", "regret"
 
-// DecisionTable answers question 4: the area under each learning curve and the bandit's regret, of all agents. Density is
+// decisionTable answers question 4: the area under each learning curve and the bandit's regret, of all agents. Density is
 // tested against every other agent; the verdicts of active learning, and those of the bandit, hold together (Holm).
-func DecisionTable(x *tables.Index) (report.Table, error) {
+func decisionTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-decisions", map[string]int{"Seeds": decisionSeeds})}
 	s.Columns, s.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, significant at 5% for all of active learning together, and for the bandit. No mark: not significant, or not tested."
 	for _, a := range agents() {
@@ -409,9 +409,9 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// BanditTable answers question 6: the regret of every agent of the bandit on the seeds that came after question 4's, and its
+// banditTable answers question 6: the regret of every agent of the bandit on the seeds that came after question 4's, and its
 // ratio to density's, with the bootstrap interval over seeds. All are tested against density (Holm).
-func BanditTable(x *tables.Index) (report.Table, error) {
+func banditTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds}), Down: true}
 	s.Columns = []string{"Agent", "Regret", "Over density's"}
 	s.Legend = "▲ less, ▽ more regret than density, significant at 5% for all agents together. No mark: not significant."

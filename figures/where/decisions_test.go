@@ -174,7 +174,7 @@ func TestThompson(t *testing.T) {
 // Every experiment can be carried out, and its draws are functions.
 func TestDecisionSets(t *testing.T) {
 	for i, want := range []int{5 * 7 * decisionSeeds, 7 * decisionSeeds, 16 * (decisionSeeds + furtherSeeds)} {
-		list := DecisionSets()[i].Experiments
+		list := decisionSets()[i].Experiments
 		ids := map[string]bool{}
 		for k, id := range list.IDs() {
 			ids[id] = true
@@ -217,7 +217,7 @@ func TestDecisionTable(t *testing.T) {
 			}
 		}
 	}
-	table := must.Get(DecisionTable(tables.Of(list)))(t)
+	table := must.Get(decisionTable(tables.Of(list)))(t)
 	want := map[string]string{groupError: report.Worse, groupNLL: "", groupRegret: report.Better}
 	if len(table.Rows) != 3 || len(table.Columns) != 3 {
 		t.Fatalf("%d rows, columns %q", len(table.Rows), table.Columns)
@@ -240,7 +240,7 @@ func TestBanditTable(t *testing.T) {
 			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"regret_500": float64((1 + k) * (100 + i%7))}})
 		}
 	}
-	table := must.Get(BanditTable(tables.Of(list)))(t)
+	table := must.Get(banditTable(tables.Of(list)))(t)
 	for k, want := range []string{"1", "2.00 [2.00, 2.00]", ""} {
 		if got := table.Rows[k].Cells; got[1].Text != want || (got[0].Verdict == report.Worse) != (k == 1) {
 			t.Errorf("row %d: %+v", k, got)

@@ -169,9 +169,9 @@ func (b besidePosterior) Load(ctx context.Context, split int) (experiment.Data, 
 	return b.Source.Load(ctx, split)
 }
 
-// ExactSets are the experiments of questions 2 and 7: the posteriors, and the methods, whose distances are measured from the
+// exactSets are the experiments of questions 2 and 7: the posteriors, and the methods, whose distances are measured from the
 // posteriors in figures/runs when they are run.
-func ExactSets() []tables.Set {
+func exactSets() []tables.Set {
 	posteriors := func(problems []exactProblem) (all experiment.Experiments) {
 		for _, p := range problems {
 			all = append(all, p.posterior()...)
@@ -296,11 +296,11 @@ func (p exactProblem) diagnostics(x *tables.Index) []string {
 // exactRegions are the regions in the words of the table.
 var exactRegions = []struct{ name, title string }{{dataRegion, "at the data"}, {gapRegion, "in the gap"}}
 
-// ExactTable answers question 2: for each problem and region, and each method, how far its predictions are from the
+// exactTable answers question 2: for each problem and region, and each method, how far its predictions are from the
 // posterior's: the Wasserstein distance of the function, the total variation of the target's distributions, and how wide
 // the function's distribution is. The Wasserstein distance is tested against density's, over seeds; all verdicts of a
 // problem hold together at 5% (Holm).
-func ExactTable(x *tables.Index) (report.Table, error) {
+func exactTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-exact", map[string]int{"Splits": exactSplits, "Seeds": exactSeeds}), Down: true}
 	s.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
 	s.Legend = "▲ closer, ▽ farther than density, significant at 5% for all rows of a problem together. No mark: not significant."
@@ -326,10 +326,10 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// ExactGapsTable answers question 7: for each data set, the Wasserstein distance in the gap of each method, and for the four
+// exactGapsTable answers question 7: for each data set, the Wasserstein distance in the gap of each method, and for the four
 // multiples of the mean energy, density's less it. A gap's is the mean over seeds. Differences are tested over gaps (t), those
 // of both sets together (Holm).
-func ExactGapsTable(x *tables.Index) (report.Table, error) {
+func exactGapsTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-exact-gaps", map[string]int{"Seeds": exactSeeds}), Down: true}
 	s.Columns = []string{"Method", "Wasserstein distance", "Density less it"}
 	s.Legend = "▲ density is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant."
@@ -348,7 +348,7 @@ func ExactGapsTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// exactMetrics are the columns of ExactTable, as what follows a region's name in a metric's.
+// exactMetrics are the columns of exactTable, as what follows a region's name in a metric's.
 var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 
 // ExactFigure shows the cubic's posterior beside what each method says, for the first split and seed.

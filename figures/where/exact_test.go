@@ -113,7 +113,7 @@ func madeExact(control experiment.Method) *tables.Index {
 
 // A method is tested over seeds; what was not run is named.
 func TestExactTable(t *testing.T) {
-	table := must.Get(ExactTable(madeExact(methods.DensityMean)))(t)
+	table := must.Get(exactTable(madeExact(methods.DensityMean)))(t)
 	if len(table.Rows) != 2*3 {
 		t.Fatalf("%d rows, want HMC, density and its control in two regions of Yacht", len(table.Rows))
 	}
@@ -150,7 +150,7 @@ func TestExactGapsTable(t *testing.T) {
 			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"gap_w1": distance}})
 		}
 	}
-	table := must.Get(ExactGapsTable(tables.Of(list)))(t)
+	table := must.Get(exactGapsTable(tables.Of(list)))(t)
 	if len(table.Rows) != 10 || len(table.NotRun) != 1 {
 		t.Fatalf("%d rows, not run %q", len(table.Rows), table.NotRun)
 	}
@@ -171,7 +171,7 @@ func TestExactFigure(t *testing.T) {
 
 // Every method and the posterior have the same network, noise and training examples, and the sets are complete.
 func TestExactSets(t *testing.T) {
-	sets := ExactSets()
+	sets := exactSets()
 	if posteriors, all := len(sets[0].Experiments), len(sets[1].Experiments); posteriors != 3*exactSplits || all != 3*7*exactSplits*exactSeeds {
 		t.Errorf("%d posteriors and %d runs", posteriors, all)
 	}

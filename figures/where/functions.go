@@ -29,12 +29,12 @@ const functionSamples, dyadSize, dyadCount = 1000, 10, 200
 // cubicSeeds is the number of data sets of the cubic.
 const cubicSeeds = 20
 
-// FunctionSet is the experiments of question 3.
-func FunctionSet() tables.Set {
+// functionSet is the experiments of question 3.
+func functionSet() tables.Set {
 	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: tables.Union(each(jointProblems(), compared(), jointProblem.experiments))}
 }
 
-// A jointProblem is a row of FunctionTable.
+// A jointProblem is a row of functionTable.
 type jointProblem struct {
 	title, prefix string // prefix is that of its metrics
 	preset        experiment.Preset
@@ -155,12 +155,12 @@ func neighbours(x nets.Floats, seed uint64) [][]int {
 	return groups
 }
 
-// The groups of rows of FunctionTable.
+// The groups of rows of functionTable.
 const groupJoint, groupGain = "joint NLL of functions", "functions minus independent draws"
 
-// FunctionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than with
+// functionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than with
 // independent draws of the same network, and for density layers whether the difference is significant.
-func FunctionTable(x *tables.Index) (report.Table, error) {
+func functionTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize})}
 	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, significant at 5% for the six UCI sets together, and for the cubic's rows. No mark: not significant, or not tested."
 	for _, m := range compared() {

@@ -90,7 +90,7 @@ func TestFunctionTable(t *testing.T) {
 			}
 		}
 	}
-	table := must.Get(FunctionTable(tables.Of(list)))(t)
+	table := must.Get(functionTable(tables.Of(list)))(t)
 	for row, want := range map[string]string{"Cubic": report.Better, "Cubic, in the gap": report.Worse, "Yacht Hydrodynamics": report.Better} {
 		i := slices.IndexFunc(table.Rows, func(r report.Row) bool { return r.Group == groupGain && r.Name == row })
 		if got := table.Rows[i].Cells[0].Verdict; got != want {
@@ -107,7 +107,7 @@ func TestFunctionTable(t *testing.T) {
 
 // The set has six methods on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.
 func TestFunctionSet(t *testing.T) {
-	list := FunctionSet().Experiments
+	list := functionSet().Experiments
 	if want := 6 * 7 * 20; len(list) != want {
 		t.Errorf("%d experiments, want %d", len(list), want)
 	}

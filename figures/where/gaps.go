@@ -23,19 +23,19 @@ import (
 
 // Sets are the experiments of the questions.
 func Sets() []tables.Set {
-	return slices.Concat(GapSets(), []tables.Set{FunctionSet(), ImageSet()}, ExactSets(), DecisionSets())
+	return slices.Concat(gapSets(), []tables.Set{functionSet(), imageSet()}, exactSets(), decisionSets())
 }
 
 // Tables are the answers as tables.
 func Tables() []tables.Named {
 	all := []tables.Named{
-		{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Make: GapListTable},
-		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
-		{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Make: ExactGapsTable},
-		{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Make: ImageTable},
-		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
-		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: DecisionTable},
-		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: BanditTable},
+		{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Make: gapListTable},
+		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: exactTable},
+		{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Make: exactGapsTable},
+		{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Make: imageTable},
+		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: functionTable},
+		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: decisionTable},
+		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: banditTable},
 	}
 	for _, g := range gapTables() {
 		all = append(all, tables.Named{Name: g.name, Doc: g.doc, Make: g.of})
@@ -48,8 +48,8 @@ func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, gapTables()[0].of)},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method", Make: ExactFigure},
-		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, FunctionTable)},
-		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Within: 300}, BanditTable)},
+		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionTable)},
+		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Within: 300}, banditTable)},
 	}
 }
 
@@ -90,9 +90,9 @@ var otherDatasets = []string{"kin8nm", "naval", "protein"}
 
 const otherSeeds, manyDraws, manySeeds = 3, 1000, 5
 
-// GapSets are the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds;
+// gapSets are the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds;
 // and those of questions 8 and 9.
-func GapSets() []tables.Set {
+func gapSets() []tables.Set {
 	of := func(settings []gapSetting, datasets []string, methods []experiment.Method) experiment.Experiments {
 		return each(settings, methods, func(s gapSetting, m experiment.Method) experiment.Experiments {
 			return each(datasets, []experiment.Method{m}, s.gaps)
@@ -242,8 +242,8 @@ func lower(list []float64) int {
 	return floats.Count(func(v float64) bool { return v < 0 }, list)
 }
 
-// GapListTable lists the differences that GapTable sums up, with their intervals over seeds, and tests their signs.
-func GapListTable(x *tables.Index) (report.Table, error) {
+// gapListTable lists the differences that GapTable sums up, with their intervals over seeds, and tests their signs.
+func gapListTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-gap-list", map[string]int{"Seeds": gapSeeds}), Down: true}
 	s.Columns = []string{"Gap"}
 	s.Legend = "▲ better, ▽ worse than the control, significant at 5% for all gaps of a column together. No mark: not significant."

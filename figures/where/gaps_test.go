@@ -55,7 +55,7 @@ func TestGapTable(t *testing.T) {
 
 // A gap's line has the mean difference. Five of six gaps lower: the sign test's p is 2 (1 + 6) / 64.
 func TestGapListTable(t *testing.T) {
-	table := must.Get(GapListTable(made(methods.DensityMean, false)))(t)
+	table := must.Get(gapListTable(made(methods.DensityMean, false)))(t)
 	column := "paper's text, " + methods.DensityMean.Name
 	for row, want := range map[string]string{"Yacht Hydrodynamics, gap 6": "+0.9", "Sign test, p": "0.22"} {
 		if got := figtest.Cell(t, table, row, column); !strings.HasPrefix(got, want) {
@@ -101,7 +101,7 @@ func TestGapOthersTable(t *testing.T) {
 func TestGapSets(t *testing.T) {
 	const gaps = 13 + 8 + 8 + 8 + 11 + 6
 	for i, want := range []int{6 * 3 * gaps * gapSeeds, 6 * 2 * (8 + 16 + 9) * otherSeeds, 2 * 2 * gaps * manySeeds} {
-		if got := len(GapSets()[i].Experiments); got != want {
+		if got := len(gapSets()[i].Experiments); got != want {
 			t.Errorf("set %d has %d experiments, want %d", i, got, want)
 		}
 	}

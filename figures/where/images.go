@@ -111,16 +111,16 @@ func firstOf(d train.Dataset) train.Dataset {
 	return train.Dataset{Labels: d.Labels[:n], Inputs: pixels}
 }
 
-// The metrics of LabelledImages that are not of one set.
+// The metrics of labelledImages that are not of one set.
 const (
 	mutualInformation = "mutual_information" // mean over the test images of that between label and draw, in nats
 	corruptedNLL      = "corrupted_nll"      // mean over the corrupted sets
 	corruptedECE      = "corrupted_ece10"
 )
 
-// LabelledImages measures the sets with labels beside the test set: "accuracy", "nll" and "ece10" with the set's name as a
+// labelledImages measures the sets with labels beside the test set: "accuracy", "nll" and "ece10" with the set's name as a
 // prefix, as in "contrast-3_nll"; their means over the corrupted sets; and the mutual information.
-func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
+func labelledImages(p *experiment.Predictions) (map[string]float64, error) {
 	found := map[string]float64{}
 	var nlls, eces []float64
 	for i := range p.Sets {
@@ -152,7 +152,7 @@ const imageParts = 20
 func withoutPart(metric string, part int) string { return fmt.Sprintf("%s_without_%d", metric, part) }
 
 // ImageParts measures the compared scores of question 10 without one part of the images after the other, as in
-// "nll_without_7". ImageTable finds standard errors by them, so that no predictions need be kept.
+// "nll_without_7". imageTable finds standard errors by them, so that no predictions need be kept.
 func ImageParts(p *experiment.Predictions) (map[string]float64, error) {
 	all := map[string]float64{}
 	for part := range imageParts {
@@ -212,7 +212,7 @@ func fewRuns(m experiment.Method) experiment.Experiments {
 	e := experiments(cifar.Paper, cifar.Images{
 		Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt},
 	}, m)[0]
-	e.Task.Data, e.Task.Metrics = FewImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, LabelledImages, ImageParts)
+	e.Task.Data, e.Task.Metrics = FewImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, ImageParts)
 	e.Preset, e.Recipe.Epochs = "where.Few", fewEpochs
 	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
 	if e.Recipe.Samples > 1 {
@@ -221,8 +221,8 @@ func fewRuns(m experiment.Method) experiment.Experiments {
 	return crossed(e, 1, fewSeeds)
 }
 
-// ImageSet is the experiments of question 10.
-func ImageSet() tables.Set {
+// imageSet is the experiments of question 10.
+func imageSet() tables.Set {
 	var all experiment.Experiments
 	for _, m := range fewMethods() {
 		all = append(all, fewRuns(m)...)
@@ -247,7 +247,7 @@ const comparedScores = 5
 // test NLL is not at least leastGap above its training NLL, or a run is missing.
 const leastInformation, leastGap = 0.01, 0.1
 
-// ImageTable answers question 10: the mean scores of each method, and those of density layers less those of their mean-energy
+// imageTable answers question 10: the mean scores of each method, and those of density layers less those of their mean-energy
 // control at both noise levels. The standard error of a difference d has two parts,
 //
 //	SE^2 = (B-1)/B sum_b (d_b - mean_b d_b)^2 + s^2 (1/n_a + 1/n_b),
@@ -255,7 +255,7 @@ const leastInformation, leastGap = 0.01, 0.1
 // the first a jackknife over images, with d_b the difference without part b of B = 20, the second over trainings, with s^2 the
 // variance over seeds, pooled over the methods. Its quantiles are those of t with the degrees of freedom of the part that has
 // fewer. Both levels are tested together (Holm).
-func ImageTable(x *tables.Index) (report.Table, error) {
+func imageTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
 	s.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
 	s.Columns = []string{"Method"}
@@ -318,8 +318,8 @@ func ImageTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// imageDifference is a score of one method less that of another; see ImageTable.
-func imageDifference(metric string, ours, theirs experiment.Experiments, pooled []experiment.Experiments, of func(experiment.Experiments, string) tables.Summary) (d metrics.Difference) {
+// imageDifference is a score of one method less that of another; see imageTable.
+func imageDifference(metric string, ours, theirs experiment.Experiments, pooled []experiment.Experiments, of func(experiment.Experiments, string) tables.Summary) metrics.Difference {
 	less := func(metric string) float64 { return of(ours, metric).Mean - of(theirs, metric).Mean }
 	var parts []float64
 	for part := range imageParts {
@@ -332,9 +332,5 @@ func imageDifference(metric string, ours, theirs experiment.Experiments, pooled 
 	}
 	images := (imageParts - 1) * stat.PopVariance(parts, nil)
 	se := math.Sqrt(images + squares/free*2/fewSeeds)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(free, imageParts-1)}
-	half := t.Quantile((1+tables.Confidence)/2) * se
-	d.Mean = less(metric)
-	d.Low, d.High, d.P = d.Mean-half, d.Mean+half, 2*t.Survival(math.Abs(d.Mean)/se)
-	return d
+	return metrics.NewDifference(less(metric), se, tables.Confidence, distuv.StudentsT{Sigma: 1, Nu: min(free, imageParts-1)})
 }

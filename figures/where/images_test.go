@@ -181,7 +181,7 @@ func TestImageParts(t *testing.T) {
 // rowsOf are the two differences.
 func rowsOf(t *testing.T, x *tables.Index) []report.Row {
 	t.Helper()
-	table := must.Get(ImageTable(x))(t)
+	table := must.Get(imageTable(x))(t)
 	rows := table.Rows[len(table.Rows)-2:]
 	if rows[0].Name != "start 0.01" || rows[1].Name != "start 0.1" {
 		t.Fatalf("the last rows are %+v", rows)
@@ -206,7 +206,7 @@ func TestImageTable(t *testing.T) {
 		}
 	}
 	ensemble := func(x *tables.Index) string {
-		for _, row := range must.Get(ImageTable(x))(t).Rows {
+		for _, row := range must.Get(imageTable(x))(t).Rows {
 			if row.Name == methods.Ensemble.Name {
 				return row.Cells[0].Text
 			}
