@@ -192,7 +192,7 @@ func gapTables() []gapTable {
 		{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings(), others: controls(), all: "All six sets"},
 		{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings(), others: compared()[1+len(controls()):], all: "All of these", some: true},
 		{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings(), others: controls()[:1], all: "All six sets", pooled: true},
-		{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings()[1:], further: otherDatasets, others: controls()[:1], all: "All nine sets", pooled: true, medians: true},
+		{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings()[1:], further: otherDatasets, others: compared()[1:], all: "All nine sets", pooled: true, medians: true},
 	}
 }
 
