@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
@@ -479,7 +478,7 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	case p.distribution != nil:
 		appendEach(&to.Parameters, outputs)
 	case p.classes:
-		if err := p.addClasses(to, outputs, n); err != nil {
+		if err := p.addClasses(to, outputs); err != nil {
 			return err
 		}
 	}
@@ -492,29 +491,13 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	return nil
 }
 
-// addClasses appends what samples of logits, [M][n*Width], say of n further inputs. Where the logits of a replica are not
-// finite, probabilities are NaN; for a model without replicas that is an error.
-func (p *sampler) addClasses(to *Prediction, logits [][]float64, n int) error {
-	broken := slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
-	if broken && p.model.Replicas == 0 {
-		return (&Prediction{Outputs: logits, Width: p.width}).checkFinite(len(to.MutualInformation))
-	}
-	switch {
-	case broken && n == 1:
-		to.Probabilities = append(to.Probabilities, slices.Repeat([]float64{math.NaN()}, p.width)...)
-		to.MutualInformation = append(to.MutualInformation, math.NaN())
-		return nil
-	case broken:
-		for i := range n {
-			one := make([][]float64, len(logits))
-			for m, sample := range logits {
-				one[m] = sample[i*p.width : (i+1)*p.width]
-			}
-			if err := p.addClasses(to, one, 1); err != nil {
-				return err
-			}
+// addClasses appends what samples of logits, [M][n*Width], say of n further inputs. Where the logits of a replica are NaN
+// or infinite, so are probabilities NaN; for a model without replicas that is an error.
+func (p *sampler) addClasses(to *Prediction, logits [][]float64) error {
+	if p.model.Replicas == 0 {
+		if err := (&Prediction{Outputs: logits, Width: p.width}).checkFinite(len(to.MutualInformation)); err != nil {
+			return err
 		}
-		return nil
 	}
 	to.Probabilities = append(to.Probabilities, metrics.MeanProbabilities(logits, p.width)...)
 	to.MutualInformation = append(to.MutualInformation, metrics.MutualInformation(logits, p.width)...)
