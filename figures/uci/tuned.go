@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	"densityuncertainty/figures/experiment"
@@ -31,26 +32,21 @@ func (c choice) String() string {
 	return fmt.Sprintf("%s %v", c.optimizer, c.noise)
 }
 
-// chosenFor is what a choice is for.
-type chosenFor struct {
-	dataset string
-	splits  string
-	split   int
-	method  string // its Key
+// chosenFor is what a choice is for: the first columns of tuned.csv. The method is by its Key.
+func chosenFor(d Data, split int, method string) string {
+	return fmt.Sprintf("%s %v %d %s", d.Name, d.Kind, split, method)
 }
 
 // tunedColumns are those of tuned.csv.
 const tunedColumns = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
 
 // choices are those of tuned.csv.
-var choices = sync.OnceValues(func() (map[chosenFor]choice, error) {
+var choices = sync.OnceValues(func() (map[string]choice, error) {
 	rows, err := tuning.Read(tunedCSV, tunedColumns)
-	all := map[chosenFor]choice{}
+	all := map[string]choice{}
 	for _, r := range rows {
-		split, splitErr := strconv.Atoi(r[2])
 		noise, noiseErr := strconv.ParseFloat(r[5], 64)
-		err = errors.Join(err, splitErr, noiseErr)
-		all[chosenFor{r[0], r[1], split, r[3]}] = choice{r[4], noise}
+		all[strings.Join(r[:4], " ")], err = choice{r[4], noise}, errors.Join(err, noiseErr)
 	}
 	return all, err
 })
@@ -70,7 +66,7 @@ func Tuned(d Data, m experiment.Method) (all experiment.Experiments, err error) 
 		name = methods.Density.Key
 	}
 	for split := range d.Splits() {
-		c, has := chosen[chosenFor{d.Name, d.Kind.String(), split, name}]
+		c, has := chosen[chosenFor(d, split, name)]
 		if !has { // all values diverged
 			continue
 		}

@@ -101,7 +101,7 @@ func TuningTable(*tables.Index) (report.Table, error) {
 			for _, m := range list {
 				cell := report.Cell{}
 				if has(tuned.methods, m) {
-					cell = mostChosen(chosen, dataset, tuned.splits, m.Key)
+					cell = mostChosen(chosen, Data{Name: dataset, Kind: tuned.splits}, m.Key)
 				}
 				row.Cells = append(row.Cells, cell)
 			}
@@ -113,10 +113,10 @@ func TuningTable(*tables.Index) (report.Table, error) {
 }
 
 // mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
-func mostChosen(chosen map[chosenFor]choice, dataset string, splits Splits, name string) report.Cell {
+func mostChosen(chosen map[string]choice, d Data, method string) report.Cell {
 	count, n := make(map[choice]int), 0
-	for split := range (Data{Name: dataset, Kind: splits}).Splits() {
-		if c, has := chosen[chosenFor{dataset, splits.String(), split, name}]; has {
+	for split := range d.Splits() {
+		if c, has := chosen[chosenFor(d, split, method)]; has {
 			count[c]++
 			n++
 		}

@@ -29,7 +29,7 @@ func TestTuned(t *testing.T) {
 		optimizers := map[string]bool{}
 		for _, e := range slices.Concat(must.Get(Tuned(Data{Name: "wine"}, m))(t), must.Get(Tuned(Data{Name: "boston"}, m))(t)) {
 			must.Do(t, e.Check())
-			c := chosen[chosenFor{e.Task.Data.(Data).Name, "gal", e.Split, name}]
+			c := chosen[chosenFor(e.Task.Data.(Data), e.Split, name)]
 			_, withAdam := e.Recipe.Groups[slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return slices.Contains(g.Roles, params.Weight) })].Optimizer.(train.Adam)
 			if withAdam != (c.optimizer == adam) {
 				t.Errorf("%v is not trained with %s", e, c.optimizer)
