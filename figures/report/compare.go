@@ -42,8 +42,7 @@ const (
 	Agrees    = "agrees" // at most one standard deviation away
 	Better    = "better" // by more than that
 	Worse     = "worse"  // by more than that
-	NoUnit    = "no sd"  // fewer than two runs, so there is no unit
-	Unsettled = ""       // no full-scale number, or some runs diverged
+	Unsettled = ""       // fewer than two runs, one that diverged, or nothing to compare with
 )
 
 // mostDecimals is the number of decimals beyond which numbers differ by rounding alone.

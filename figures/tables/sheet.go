@@ -3,7 +3,6 @@ package tables
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"densityuncertainty/figures/experiment"
@@ -71,17 +70,6 @@ func (m Mean) Over(list experiment.Experiments) Mean {
 // Theirs returns a cell with the number that the paper prints for a mean.
 func (m Mean) Theirs() Mean {
 	return Mean{Printed: m.Printed, Rounded: m.Rounded, Words: report.Cell{Text: "–", Theirs: true}}
-}
-
-// Away is how far a summary of the mean is from the paper's number, and the verdict; see Difference.
-func (m Mean) Away(s Summary) (inStd float64, verdict string) {
-	if m.Printed == nil {
-		return math.NaN(), report.Unsettled
-	}
-	if inStd, verdict = Difference(s, *m.Printed); m.Higher {
-		verdict = opposite(verdict)
-	}
-	return inStd, verdict
 }
 
 // Add adds a line.

@@ -22,7 +22,7 @@ func full(n int, mean, std float64) tables.Summary {
 	return tables.Summary{N: n, Wanted: 20, Mean: mean, Std: std}
 }
 
-func TestDifference(t *testing.T) {
+func TestAway(t *testing.T) {
 	nan := math.NaN()
 	diverged := full(19, 1, 1)
 	diverged.Diverged = 1
@@ -38,8 +38,8 @@ func TestDifference(t *testing.T) {
 		{"beyond rounding", full(20, 0.00063, 0.00003), report.Number{Mean: 0.002, Std: 0, Decimals: 3}, (0.00063 - 0.002 + 0.0005) / 0.00003, report.Better, report.Worse},
 		{"above", full(20, 3, 0.5), report.Number{Mean: 2, Std: 0.1, Decimals: 1}, 1.9, report.Worse, report.Better},
 		{"within one", full(20, 3, 1), report.Number{Mean: 2, Std: 0.1, Decimals: 1}, 0.95, report.Agrees, report.Agrees},
-		{"no deviation", full(1, 1, nan), report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.NoUnit, report.NoUnit},
-		{"a deviation of zero", full(2, 1, 0), report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.NoUnit, report.NoUnit},
+		{"no deviation", full(1, 1, nan), report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
+		{"a deviation of zero", full(2, 1, 0), report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
 		{"nothing", tables.Summary{}, report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
 		{"diverged", diverged, report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
 	} {
@@ -55,10 +55,10 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-func ExampleDifference() {
+func ExampleMean_Away() {
 	cell, _ := paper.Lookup(paper.UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
 	ours := tables.Summary{N: 20, Wanted: 20, Mean: 2.611, Std: 0.095}
-	inStd, verdict := tables.Difference(ours, report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals})
+	inStd, verdict := tables.Mean{Printed: &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}}.Away(ours)
 	fmt.Printf("%+.2f sd, %s\n", inStd, verdict)
 	// Output: +0.18 sd, agrees
 }

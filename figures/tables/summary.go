@@ -125,41 +125,26 @@ func (s Summary) Cell(decimals int) report.Cell {
 	return report.Cell{NotRun: true}
 }
 
-// Difference is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread
-// that one split's number has, and a verdict. Our own spread is the unit because some of the paper's are
-// not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the
-// rounding of the published number can explain, half a unit of its last decimal, is taken off first, so
-// that 0.0006 against a printed 0.001 does not count as far away. NaN when there is no verdict. Lower
-// numbers are the better ones; see Mean.Higher.
-func Difference(ours Summary, theirs report.Number) (inStd float64, verdict string) {
-	if ours.Diverged > 0 || ours.N == 0 || math.IsNaN(theirs.Mean) {
+// Away is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread that one split's number
+// has, and a verdict; theirs is the number that the paper prints for the mean. Our own spread is the unit because some of the
+// paper's are not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the rounding of
+// the published number can explain, half a unit of its last decimal, is taken off first, so that 0.0006 against a printed
+// 0.001 does not count as far away. It is NaN when there is no verdict.
+func (m Mean) Away(ours Summary) (inStd float64, verdict string) {
+	if m.Printed == nil || ours.Diverged > 0 || math.IsNaN(m.Printed.Mean) || !(ours.Std > 0) {
 		return math.NaN(), report.Unsettled
 	}
-	if math.IsNaN(ours.Std) || ours.Std == 0 {
-		return math.NaN(), report.NoUnit
-	}
-	away := ours.Mean - theirs.Mean
-	rounding := 0.5 * math.Pow10(-theirs.Decimals)
+	away := ours.Mean - m.Printed.Mean
+	rounding := 0.5 * math.Pow10(-m.Printed.Decimals)
 	if math.Abs(away) <= rounding {
 		return 0, report.Agrees
 	}
 	inStd = (away - math.Copysign(rounding, away)) / ours.Std
 	switch {
-	case inStd < -1:
+	case math.Abs(inStd) <= 1:
+		return inStd, report.Agrees
+	case inStd < 0 != m.Higher:
 		return inStd, report.Better
-	case inStd > 1:
-		return inStd, report.Worse
 	}
-	return inStd, report.Agrees
-}
-
-// opposite turns round a verdict, for a metric that is better when higher.
-func opposite(verdict string) string {
-	switch verdict {
-	case report.Better:
-		return report.Worse
-	case report.Worse:
-		return report.Better
-	}
-	return verdict
+	return inStd, report.Worse
 }

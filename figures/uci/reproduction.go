@@ -15,7 +15,7 @@ const farAway = 2
 
 // ReproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
-// deviation over 20 splits (tables.Difference).
+// deviation over 20 splits (tables.Mean.Away).
 func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-reproduction", Width: vg.Points(760), Height: vg.Points(330)}
 	list := paperMethods()

@@ -145,7 +145,7 @@ func DensityTable(x *tables.Index) (report.Table, error) {
 }
 
 // Agreement counts, for each method and each of the two metrics, on how many data sets our number is better than the
-// paper's, agrees with it or is worse (see tables.Difference). On the other data sets there is nothing to compare: our
+// paper's, agrees with it or is worse (see tables.Mean.Away). On the other data sets there is nothing to compare: our
 // runs are not complete, or the paper has no number.
 func Agreement(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-agreement", "Method", "")}
