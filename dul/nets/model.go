@@ -205,7 +205,8 @@ func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") 
 
 // Apply is the network's outputs, with fresh noise; s is the model's Scope. What
 // the network or its layers panic with, such as a text, it panics with as an error,
-// and also where the likelihood has another number of outputs, or the file that the model was loaded from (checkpoint.SetTensors)
+// and also where the network takes inputs of another shape, the likelihood has another
+// number of outputs, or the file that the model was loaded from (checkpoint.SetTensors)
 // is that of another network.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := m.outputCount()
@@ -216,6 +217,7 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 			params.Input(s.Store(), v, g)
 		}
 	}
+	m.checkInput(x)
 	y := apply(m.Network, s, x, outputs)
 	if raw := params.Raw(s); len(raw) > 0 && m.Replicas > 0 {
 		panic(fmt.Errorf("the network has variable %s, which its %d replicas would share; make it by params.New, which gives each replica its own, or make a model for each seed by nets.New", raw[0], m.Replicas))
@@ -247,7 +249,28 @@ func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
 	dims, want := y.Shape().Dimensions, append(m.Lead(), batch)
 	extra := len(dims) - 1 - len(want)
 	if draws := extra == 1 && s.Store().IsTraining(y.Graph()); extra != 0 && !draws || !slices.Equal(dims[extra:len(dims)-1], want) {
-		panic(fmt.Errorf("the network of type %T has outputs of shape %s for a batch of %d inputs; want a row for each input, %v and the outputs: an operation of the network lost or changed the batch axis, or the inputs have other axes than the network takes", m.Network, y.Shape(), batch, want))
+		panic(fmt.Errorf("the network of type %T has outputs of shape %s for a batch of %d inputs; want a row for each input, %v and the outputs: an operation of the network lost or changed the batch axis", m.Network, y.Shape(), batch, want))
+	}
+}
+
+// checkInput panics on inputs that are not of the kind which a network of this package
+// takes. An MLP would take the first axes of inputs with too many for those of replicas.
+func (m *Model) checkInput(x *graph.Node) {
+	switch m.Network.(type) {
+	case MLP, *MLP, ResidualMLP, *ResidualMLP, ResidualSum, *ResidualSum, allSums:
+		if x.Rank() == 2+len(m.Lead()) {
+			return
+		}
+		rows := "[batch, features]"
+		if m.Replicas > 0 {
+			rows = fmt.Sprintf("[%d replicas, batch, features]", m.Replicas)
+		}
+		panic(fmt.Errorf("the network of type %T takes inputs %s, and these are %s: give nets.Rows(values, features), which are nets.Floats with a Shape of one axis; images are for nets.ResNet",
+			m.Network, rows, x.Shape()))
+	case ResNet, *ResNet:
+		if x.Rank() != 4 {
+			panic(fmt.Errorf("the network of type %T takes images [channels, batch, height, width], and these inputs are %s: give nets.Pixels; nets.Floats are for networks such as nets.MLP", m.Network, x.Shape()))
+		}
 	}
 }
 

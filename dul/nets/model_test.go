@@ -143,21 +143,35 @@ func TestNetworksThatCannotBeApplied(t *testing.T) {
 	}
 }
 
-// Inputs of another shape than a network takes are an error.
+// Inputs of another shape than a network takes are an error before a parameter is made,
+// so that the model can be used with others.
 func TestInputsOfAnotherShape(t *testing.T) {
 	plain := baselines.Deterministic{}
+	sum := nets.ResidualSum{Layers: plain, Width: 2, Depth: 1}
+	residual := nets.ResidualMLP{Layers: plain, Head: plain, Width: 2, Depth: 1}
 	for _, c := range []struct {
 		name    string
 		network nets.Network
 		seeds   []uint64
 		input   []int
-		want    string
+		want    string // "" for inputs that the network takes
 	}{
-		{"one axis", nets.MLP{Layers: plain}, nil, []int{4}, "(Float64)[4]: a dense layer takes [batch, features]"},
-		{"two axes of features", nets.MLP{Layers: plain}, nil, []int{4, 2, 3}, "outputs of shape (Float64)[4, 2, 1] for a batch of 4 inputs"},
-		{"an image", nets.MLP{Layers: plain}, nil, []int{3, 4, 8, 8}, "outputs of shape (Float64)[3, 4, 8, 1] for a batch of 4 inputs"},
-		{"replicas with two axes", nets.MLP{Layers: plain}, []uint64{1, 2}, []int{2, 4, 2, 3}, "outputs of shape (Float64)[2, 4, 2, 1] for a batch of 4 inputs"},
-		{"a row for a ResNet", tiny(plain), nil, []int{4, 3}, "an image of shape (Float64)[4, 3]; want [channels, batch, height, width]"},
+		{"one axis", nets.MLP{Layers: plain}, nil, []int{4}, "type nets.MLP takes inputs [batch, features], and these are (Float64)[4]: give nets.Rows("},
+		{"two axes of features", nets.MLP{Layers: plain}, nil, []int{4, 2, 3}, "and these are (Float64)[4, 2, 3]: give nets.Rows("},
+		{"an image", nets.MLP{Layers: plain}, nil, []int{3, 4, 8, 8}, "images are for nets.ResNet"},
+		{"a pointer", &nets.MLP{Layers: plain}, nil, []int{4, 2, 3}, "type *nets.MLP takes inputs [batch, features]"},
+		{"a residual network", residual, nil, []int{4, 2, 3}, "type nets.ResidualMLP takes inputs [batch, features]"},
+		{"sums", sum, nil, []int{4, 2, 3}, "type nets.ResidualSum takes inputs [batch, features]"},
+		{"all sums", sum.Sums(), nil, []int{4, 2, 3}, "takes inputs [batch, features]"},
+		{"replicas without features", nets.MLP{Layers: plain}, []uint64{1, 2}, []int{2, 4}, "takes inputs [2 replicas, batch, features]"},
+		{"replicas with two axes", nets.MLP{Layers: plain}, []uint64{1, 2}, []int{2, 4, 2, 3}, "takes inputs [2 replicas, batch, features]"},
+		{"a row for a ResNet", tiny(plain), nil, []int{4, 3}, "takes images [channels, batch, height, width], and these inputs are (Float64)[4, 3]: give nets.Pixels"},
+
+		{"one feature", nets.MLP{Layers: plain}, nil, []int{4, 1}, ""},
+		{"replicas", nets.MLP{Layers: plain}, []uint64{1, 2}, []int{2, 4, 1}, ""},
+		{"a single replica", residual, []uint64{1}, []int{1, 4, 3}, ""},
+		{"images", tiny(plain), nil, []int{3, 4, 8, 8}, ""},
+		{"a network of your own", flattening{nets.MLP{Layers: plain}}, nil, []int{4, 2, 3}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newModel(t, c.network, likelihood.Gaussian{}, 1)
@@ -165,17 +179,28 @@ func TestInputsOfAnotherShape(t *testing.T) {
 				m = must.Get(nets.NewReplicas(fixtures.Backend(t), c.network, likelihood.Gaussian{}, c.seeds...))(t)
 			}
 			_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-				s := m.Scope(root)
-				root.Store().SetTraining(x.Graph(), true)
-				y := m.Apply(s, x)
-				m.CheckOutputs(s, y, 4)
-				return y
+				root.Store().SetTraining(x.Graph(), true) // for batch normalisation
+				return m.Apply(m.Scope(root), x)
 			}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(c.input...)))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			switch {
+			case c.want == "":
+				must.Do(t, err)
+			case err == nil || !strings.Contains(err.Error(), c.want):
 				t.Errorf("the error is %v, want one with %q", err, c.want)
+			default:
+				for v := range m.Scope(m.Store.RootScope()).IterVariables() {
+					t.Errorf("there is the variable %s", v.Path())
+				}
 			}
 		})
 	}
+}
+
+// flattening is an MLP of inputs of several axes.
+type flattening struct{ nets.MLP }
+
+func (f flattening) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	return f.MLP.Apply(s, graph.Reshape(x, x.Shape().Dim(0), -1), outputs)
 }
 
 // What a function panics with is an error, and names the function where it does not say more.
