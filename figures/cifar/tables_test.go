@@ -55,7 +55,7 @@ func TestClassificationCells(t *testing.T) {
 		want  string // accuracy, ECE and NLL
 	}{
 		{"three seeds", full, "91.53 ± 0.20, worse | 0.0040 ± 0.0020, agrees | 0.2400 ± 0.0020, worse"},
-		{"one seed", full[1:2], "91.53 (n=1 of 3), no sd | 0.00400 (n=1 of 3), no sd | 0.2400 (n=1 of 3), no sd"},
+		{"one seed", full[1:2], "91.53 (n=1 of 3) | 0.00400 (n=1 of 3) | 0.2400 (n=1 of 3)"},
 		{"one diverged", lost, "91.63 ± 0.14 (1 of 3 diverged) | 0.0050 ± 0.0014 (1 of 3 diverged) | 0.2410 ± 0.0014 (1 of 3 diverged)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestRowsBesideThePapers(t *testing.T) {
 		resultsOf(measuring(0.99, 0.001, 0.01, 0), list(Paper, ten, 2, methods.Rank1)),
 		resultsOf(measuring(0.93, 0.03, 0.2, 0.001), list(Paper, ten, paperSeeds, methods.Ensemble)))...)
 	same(t, lines(table)[:4], []string{
-		"Rank-1 BNN | 99.00 ± 0.00 (n=2 of 3), no sd | 0.0010 ± 0.0000 (n=2 of 3), no sd | 0.0100 ± 0.0000 (n=2 of 3), no sd",
+		"Rank-1 BNN | 99.00 ± 0.00 (n=2 of 3) | 0.0010 ± 0.0000 (n=2 of 3) | 0.0100 ± 0.0000 (n=2 of 3)",
 		"Density Uncertainty | 92.00 ± 0.20, agrees | *0.0100 ± 0.0020*, worse | 0.3000 ± 0.0020, worse",
 		"Deep Ensemble | *93.00 ± 0.10* | 0.0300 ± 0.0010 | *0.2000 ± 0.0010*",
 		"Density Uncertainty, decay=all | 91.00 ± 0.20, worse | 0.0200 ± 0.0020, worse | 0.2260 ± 0.0020, agrees",
