@@ -197,33 +197,29 @@ func (p *planned) measureStored() error {
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
 // experiments. Of small networks the longest come first: begun last, they would have the end to themselves. Images follow in the
 // order in which they were asked for.
-func (r *run) units() (all []unit) {
+func (r *run) units() []unit {
+	var small, images []unit
 	for _, g := range r.plan.groups {
-		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
+		left, to := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), &small
+		if g.images {
+			to = &images
+		}
+		together := 1
 		if g.replicas {
 			together = max(1, len(left))
 		}
 		for list := range slices.Chunk(left, together) {
-			all = append(all, unit{g, list})
+			*to = append(*to, unit{g, list})
 		}
 	}
+	slices.SortStableFunc(small, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
 	place := func(u unit) int { return slices.Index(r.plan.order, u.list[0]) }
-	slices.SortStableFunc(all, func(a, b unit) int {
-		switch {
-		case a.images && b.images:
-			return cmp.Compare(place(a), place(b))
-		case a.images:
-			return 1
-		case b.images:
-			return -1
-		}
-		return cmp.Compare(b.cost(), a.cost())
-	})
-	return all
+	slices.SortFunc(images, func(a, b unit) int { return cmp.Compare(place(a), place(b)) })
+	return append(small, images...)
 }
 
 // workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
-// networks fill a single core, and else one, as also where some are of images.
+// networks fill a single core. If some units are of images, or the backend is another, there is one worker.
 func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units []unit) error {
 	next := make(chan unit, len(units))
 	for _, u := range units {
