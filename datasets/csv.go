@@ -186,7 +186,7 @@ func (c CSV) checkNames(names []string, found *faults) (y int) {
 	return y
 }
 
-// A fault is what is wrong with a cell or a line, and what to do about it.
+// A fault says what is wrong with a cell or a line, and what to do about it.
 type fault struct{ text, advice string }
 
 // faults are what is wrong with a file: of each kind the first, and how many lines have it. Faults of one column with the
@@ -242,7 +242,7 @@ var missingWords = []string{ // of at most 7 bytes
 	"#null!", "#div/0!", "#value!", "1.#qnan", "1.#ind", "-1.#ind",
 }
 
-// quoted are the fields in quotes, of which one may not end.
+// quoted matches a field in quotes, also one whose closing quote is missing.
 var quoted = regexp.MustCompile(`"[^"]*"?`)
 
 // separatorOf is the separator that the first line of a text which is not empty has most of outside of quotes, a comma

@@ -83,7 +83,7 @@ func (s search) candidates() experiment.Experiments {
 	return all
 }
 
-// chosenCSV is what tuning.Choose made of the committed results.
+// chosenCSV is the table that tuning.Choose makes from the committed results.
 //
 //go:embed chosen.csv
 var chosenCSV []byte

@@ -154,7 +154,7 @@ type Head struct {
 	KeepOutputs bool
 }
 
-// A Program carries out an experiment in the place of the engine, by trainings of its own, such as active learning or HMC.
+// A Program, such as active learning or HMC, carries out an experiment instead of the engine, and trains networks itself.
 type Program interface {
 	// Run returns what is to be said of the experiment: Sets and Inspected of its predictions, or why there are none. An error
 	// that wraps train.ErrDiverged says that networks diverged. progress hears which part is done, from 0 to 1.

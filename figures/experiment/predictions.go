@@ -287,7 +287,7 @@ func (p *Predictions) encode() ([]byte, error) {
 // are never positive, so 1 is free.
 const rest = 1
 
-// exponentials are rows of probabilities, of their logarithms.
+// exponentials turns rows of logarithms into rows of probabilities.
 func exponentials(logs []float64, width int) []float64 {
 	probabilities := make([]float64, len(logs))
 	for i, log := range logs {

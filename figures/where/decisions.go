@@ -96,7 +96,7 @@ func (a Acquisition) Run(ctx context.Context, e experiment.Experiment, d experim
 	return decide(ctx, e, d, progress, a.Trainings, a.choose)
 }
 
-// choose is that of decide.
+// choose finds the numbers of decide.
 func (a Acquisition) choose(d experiment.Data, random *rand.Rand, learn learning) (map[string]float64, error) {
 	pool, found := d.Sets[1].Dataset, map[string]float64{}
 	if needed := (a.Trainings - 1) * a.Add; needed > pool.Len() {
@@ -219,7 +219,7 @@ func (t Thompson) Run(ctx context.Context, e experiment.Experiment, d experiment
 	return decide(ctx, e, d, progress, t.Trainings, t.choose)
 }
 
-// choose is that of decide.
+// choose finds the numbers of decide.
 func (t Thompson) choose(d experiment.Data, random *rand.Rand, learn learning) (map[string]float64, error) {
 	actions, regret, explore, found := d.Sets[0].Dataset, 0.0, t.Explore, map[string]float64{}
 	if t.Random {
@@ -266,7 +266,7 @@ func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, pro
 		progress(float64(round)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
 		now := e
 		now.Task.Data, now.Task.Decision = experiment.Arrays(d), nil
-		now.Split, now.Seed = 0, nets.SeedOf(e.Seed, e.Split-1, round*max(e.Method.Members, 1)) // those of the split, after the rounds before
+		now.Split, now.Seed = 0, nets.SeedOf(e.Seed, e.Split-1, round*max(e.Method.Members, 1)) // seeds of this split that no earlier round has used
 		found, err := experiment.Run(ctx, now)
 		if err == nil && found[0].Diverged {
 			err = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[0].Reason)
