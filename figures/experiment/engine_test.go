@@ -87,7 +87,7 @@ func transformer(t *testing.T, layers nets.Layers) experiment.Experiment {
 func TestAloneAndTogether(t *testing.T) {
 	ctx := context.Background()
 	own := adapted(t, baselines.MFVI{})
-	own.Task.Likelihood, own.Task.Metrics, own.Recipe.EarlyStopping = fitted{}, []experiment.Metric{experiment.NLL}, true
+	own.Task.Likelihood, own.Recipe.EarlyStopping = fitted{}, true
 	table := own.Task.Data.(experiment.Table)
 	table.HeldOut = 0.2
 	own.Task.Data = table
@@ -250,7 +250,7 @@ func (fitted) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 
 func TestOwnLikelihood(t *testing.T) {
 	e := adapted(t, baselines.MFVI{})
-	e.Task.Likelihood, e.Task.Metrics = laplace{0.5}, []experiment.Metric{experiment.NLL}
+	e.Task.Likelihood = laplace{0.5}
 	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
 	for _, r := range found {
 		set, unit := setOf(t, r, "test"), must.Get(r.Predictions())(t).Unit

@@ -101,7 +101,7 @@ func TestListedTwice(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for want, metric := range map[string]experiment.Metric{
-		`the metric fits none of the sets ["test"]`: experiment.Classification, `two metrics have the name "nll"`: experiment.NLL,
+		`the metric fits none of the sets ["test"]`: experiment.Classification, `two metrics have the name "`: experiment.Regression,
 	} {
 		if _, err := experiment.Run(ctx, with(e, metric)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
@@ -137,7 +137,7 @@ func TestMetrics(t *testing.T) {
 		{"quantiles", likelihood.Quantiles{Levels: []float64{0.25, 0.75}}, experiment.Regression,
 			experiment.Prediction{Targets: []float64{1, 8}, Prediction: predict.Prediction{Outputs: [][]float64{{0, 2, 4, 6}}, Width: 2}},
 			map[string]float64{"pinball": 2 * (0.25 + 0.25 + 1 + 1.5) / 2, "coverage": 0.5}},
-		{"classes", likelihood.Categorical{Classes: 2}, experiment.NLL,
+		{"classes", likelihood.Categorical{Classes: 2}, experiment.Classification,
 			experiment.Prediction{Labels: []int{1, 0}, Prediction: predict.Prediction{Probabilities: []float64{0.25, 0.75, 0.5, 0.5}, Width: 2}},
 			map[string]float64{"nll": -math.Log(0.75*0.5) / 2}},
 	} {

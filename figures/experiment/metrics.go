@@ -90,17 +90,6 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 	}
 }
 
-// NLL measures the negative log-likelihood ("nll", in nats) of every set with answers, whatever the likelihood. Real
-// targets are in the data's own units.
-func NLL(p *Predictions) (map[string]float64, error) {
-	return SetMetric(
-		func(s *Prediction) bool { return s.Targets != nil || s.Labels != nil },
-		func(p *Predictions, s *Prediction) (map[string]float64, error) {
-			nll, err := s.NLL(p.Unit)
-			return map[string]float64{results.MetricNLL: nll}, err
-		})(p)
-}
-
 // Regression measures predictions of real targets on every set with targets, in the target's own units. What it measures
 // depends on the likelihood:
 //
