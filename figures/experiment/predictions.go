@@ -47,7 +47,7 @@ func (p *Predictions) Set(name string) (*Prediction, error) {
 // Data loads the data of the experiment. It is an error where the predictions were read without their experiment.
 func (p *Predictions) Data(ctx context.Context) (Data, error) {
 	if p.experiment == nil {
-		return Data{}, errors.New("experiment: these predictions were read from a file without their experiment, and so have no data; use Store.Predictions or Measure")
+		return Data{}, errors.New("experiment: these predictions were read from a file without their experiment, and so have no data; use Result.Predictions or Measure")
 	}
 	return p.experiment.Task.Data.Load(ctx, p.experiment.Split)
 }
@@ -91,7 +91,7 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 // the network's units. It is an error for other targets, and for predictions that were read without their experiment.
 func (p *Prediction) Predictive() (*predict.Predictive, error) {
 	if p.likelihood == nil {
-		return nil, errors.New("experiment: these predictions were read from a file without their experiment, and so have no likelihood; use Store.Predictions or Measure")
+		return nil, errors.New("experiment: these predictions were read from a file without their experiment, and so have no likelihood; use Result.Predictions or Measure")
 	}
 	return p.Prediction.Predictive(p.likelihood)
 }

@@ -273,17 +273,3 @@ func fileName(g groupLine, n int) string {
 func (s *Store) predictionsFile(id string) string {
 	return filepath.Join(s.Folder, predictionsFolder, id+predictionsExtension)
 }
-
-// Predictions reads what the networks of an experiment said. An error wraps ErrNoPredictions where the store does not
-// have it.
-func (s *Store) Predictions(e Experiment) (*Predictions, error) {
-	all, err := s.Results()
-	if err != nil {
-		return nil, err
-	}
-	r, has := all[e.ID()]
-	if !has {
-		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
-	}
-	return r.Of(e).Predictions()
-}
