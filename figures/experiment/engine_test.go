@@ -129,25 +129,6 @@ func TestFailureOfOne(t *testing.T) {
 	}
 }
 
-// partly is a source one of whose splits cannot be read.
-type partly struct{ experiment.Table }
-
-func (p partly) Load(ctx context.Context, split int) (experiment.Data, error) {
-	if split == 1 {
-		return experiment.Data{}, errors.New("the disk is broken")
-	}
-	return p.Table.Load(ctx, split)
-}
-
-func TestDataOfOneSplitFail(t *testing.T) {
-	e := small(baselines.Deterministic{})
-	e.Task.Data = partly{e.Task.Data.(experiment.Table)}
-	found, err := experiment.Run(context.Background(), allSplits(e)...)
-	if err == nil || !strings.Contains(err.Error(), "plain on table, split 1, seed 1: the disk is broken") || len(found) != 2 {
-		t.Errorf("%d results, and the error %v", len(found), err)
-	}
-}
-
 // A training that diverges is a result, without metrics, and does not spoil its neighbours. So are predictions that are
 // not finite.
 func TestDiverged(t *testing.T) {

@@ -116,9 +116,6 @@ func (s *Store) Results() (map[string]Result, error) {
 	var list []Result
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), compressed)
-		if strings.HasSuffix(name, ".jsonl") && name != groupsName {
-			return nil, fmt.Errorf("experiment: %s is of an earlier version of this program, which kept results as lines of JSON; use that version, or another store", filepath.Join(s.Folder, entry.Name()))
-		}
 		if name == runsName || !strings.HasSuffix(name, resultsExtension) || entry.IsDir() {
 			continue
 		}
