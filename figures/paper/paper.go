@@ -5,7 +5,6 @@ package paper
 import (
 	_ "embed"
 	"encoding/csv"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -37,8 +36,7 @@ type Cell struct {
 	// for UCI (5 for Protein). NaN where it prints none.
 	Std float64
 
-	Bold bool   // printed bold: the paper's best
-	Note string // any other remark, for example "out of memory"
+	Note string // a remark, for example "out of memory"
 }
 
 // Lookup returns a cell by the names that the paper uses, and whether there is one.
@@ -68,54 +66,34 @@ var published string
 // cells decodes the embedded file once. The file is part of the program, so a fault in it is a
 // programming error, which TestPublished would show.
 var cells = sync.OnceValue(func() []Cell {
-	decoded, err := decode(published)
-	if err != nil {
-		panic(err)
-	}
-	return decoded
-})
-
-func decode(text string) ([]Cell, error) {
-	r := csv.NewReader(strings.NewReader(text))
+	r := csv.NewReader(strings.NewReader(published))
 	r.Comment = '#'
 	records, err := r.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("paper: %w", err)
+		panic(err)
 	}
-	const header = "table,row,column,mean,std,note"
-	if len(records) == 0 || strings.Join(records[0], ",") != header {
-		return nil, fmt.Errorf("paper: the first line must be %s", header)
-	}
-	decoded := make([]Cell, 0, len(records)-1)
-	seen := make(map[[3]string]bool)
-	for _, record := range records[1:] {
-		key := [3]string(record[:3])
-		if seen[key] {
-			return nil, fmt.Errorf("paper: %v is listed twice", key)
-		}
-		seen[key] = true
-		c := Cell{Table: record[0], Row: record[1], Column: record[2], Bold: record[5] == "bold"}
-		if !c.Bold {
+	var decoded []Cell
+	for _, record := range records[1:] { // below the names of the columns: table, row, column, mean, std, note
+		c := Cell{Table: record[0], Row: record[1], Column: record[2], Mean: number(record[3]), Std: number(record[4])}
+		if record[5] != "bold" { // the paper's best
 			c.Note = record[5]
-		}
-		if c.Mean, err = number(record[3]); err != nil {
-			return nil, fmt.Errorf("paper: mean of %v: %w", key, err)
-		}
-		if c.Std, err = number(record[4]); err != nil {
-			return nil, fmt.Errorf("paper: std of %v: %w", key, err)
 		}
 		if _, decimals, found := strings.Cut(record[3], "."); found {
 			c.Decimals = len(decimals)
 		}
 		decoded = append(decoded, c)
 	}
-	return decoded, nil
-}
+	return decoded
+})
 
 // number reads a number; NaN stands for an empty field and for NA.
-func number(text string) (float64, error) {
+func number(text string) float64 {
 	if text == "" || text == "NA" {
-		return math.NaN(), nil
+		return math.NaN()
 	}
-	return strconv.ParseFloat(text, 64)
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err)
+	}
+	return value
 }

@@ -3,21 +3,13 @@ package paper
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
-
-	"densityuncertainty/environment/must"
 )
 
 func TestPublished(t *testing.T) {
-	decoded := must.Get(decode(published))(t)
 	counts := map[string]int{}
-	bold := map[string]int{}
-	for _, c := range decoded {
+	for _, c := range cells() {
 		counts[c.Table]++
-		if c.Bold {
-			bold[c.Table]++
-		}
 		if c.Std < 0 {
 			t.Errorf("negative standard deviation: %+v", c)
 		}
@@ -32,10 +24,6 @@ func TestPublished(t *testing.T) {
 	if len(counts) != 0 {
 		t.Errorf("tables without a name: %v", counts)
 	}
-	// Each of the nine rows has one best method.
-	if bold[UCINLL] != 9 || bold[UCIRMSE] != 9 {
-		t.Errorf("bold cells: %v", bold)
-	}
 	if c, ok := Lookup(UCINLL, "Year Prediction MSD", "VDropout"); !ok || !math.IsNaN(c.Std) || c.Mean != 3.558 {
 		t.Errorf("Year: %+v", c)
 	}
@@ -47,23 +35,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-func TestDecodeRejects(t *testing.T) {
-	const header = "table,row,column,mean,std,note\n"
-	for want, text := range map[string]string{
-		"first line":  "a,b\n",
-		"twice":       header + "t,r,c,1,2,\nt,r,c,1,2,\n",
-		"mean of":     header + "t,r,c,one,2,\n",
-		"std of":      header + "t,r,c,1,two,\n",
-		"wrong numbe": header + "t,r,c\n",
-	} {
-		if _, err := decode(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
-	}
-}
-
 func ExampleLookup() {
 	c, ok := Lookup(UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
-	fmt.Println(c.Mean, c.Std, c.Decimals, c.Bold, ok)
-	// Output: 2.593 0.067 3 true true
+	fmt.Println(c.Mean, c.Std, c.Decimals, ok)
+	// Output: 2.593 0.067 3 true
 }
