@@ -115,18 +115,15 @@ func (d Data) Splits() int {
 	return published
 }
 
-// Load implements experiment.Source.
+// Load implements experiment.Source. It panics for a split that there is not.
 func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	set, err := read(ctx, d.Name)
 	if err != nil {
 		return experiment.Data{}, err
 	}
-	splits, err := d.parts(set, split+1)
+	splits, err := d.parts(set)
 	if err != nil {
 		return experiment.Data{}, err
-	}
-	if split < 0 || split >= len(splits) {
-		return experiment.Data{}, fmt.Errorf("uci: %s has no split %d; there are %d", d.Name, split, len(splits))
 	}
 	held := 0.0
 	if d.HeldOut {
@@ -135,11 +132,11 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	return experiment.Standardised(set, splits[split], held, uint64(split))
 }
 
-// parts are the training and test parts of the splits. Of random splits, any number of which can be had, there are count.
-func (d Data) parts(set *datasets.Regression, count int) (splits []datasets.Split, err error) {
+// parts are the training and test parts of the splits.
+func (d Data) parts(set *datasets.Regression) (splits []datasets.Split, err error) {
 	switch d.Kind {
 	case Random:
-		splits = datasets.RandomSplits(set.N, max(count, 0))
+		splits = datasets.RandomSplits(set.N, d.Splits())
 	case Gap:
 		splits = datasets.GapSplits(set)
 	default:
@@ -158,8 +155,8 @@ func (d Data) parts(set *datasets.Regression, count int) (splits []datasets.Spli
 // meanErrors are functions that compute the errors of Data.MeanError once, by Data.
 var meanErrors sync.Map
 
-// MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand. It panics for data that Check
-// refuses, and for a split that there is not.
+// MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand. It panics for a data set and
+// for a split that there is not.
 func (d Data) MeanError(split int) float64 {
 	if d.Name == Year {
 		return math.Inf(1)
@@ -174,10 +171,9 @@ func (d Data) computeMeanErrors() (all []float64) {
 			panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
 		}
 	}
-	must(d.Check())
 	set, err := read(context.Background(), d.Name)
 	must(err)
-	splits, err := d.parts(set, d.Splits())
+	splits, err := d.parts(set)
 	must(err)
 	for _, parts := range splits {
 		all = append(all, set.MeanError(parts))
