@@ -92,8 +92,3 @@ var detached = func() experiment.Method {
 	m.Key, m.Name, m.Layers = "density-detached", "Density, detached energies", layers
 	return m
 }()
-
-// has says whether a list has a method of that name.
-func has(list []experiment.Method, m experiment.Method) bool {
-	return slices.ContainsFunc(list, func(other experiment.Method) bool { return other.Name == m.Name })
-}

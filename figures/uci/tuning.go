@@ -100,7 +100,7 @@ func TuningTable(*tables.Index) (report.Table, error) {
 			row := report.Row{Group: group, Name: DatasetTitle(dataset)}
 			for _, m := range list {
 				cell := report.Cell{}
-				if has(tuned.methods, m) {
+				if slices.ContainsFunc(tuned.methods, m.Same) {
 					cell = mostChosen(chosen, Data{Name: dataset, Kind: tuned.splits}, m.Key)
 				}
 				row.Cells = append(row.Cells, cell)
