@@ -109,10 +109,6 @@ func TestPresetsRefuse(t *testing.T) {
 
 // A preset keeps what its user set.
 func TestPresetsKeepSettings(t *testing.T) {
-	early := must.Get(uci.StoppedEarly(experiment.Table{Set: smallTable("mine"), HeldOut: 0.4}, methods.Deterministic))(t)
-	if held := early.Task.Data.(experiment.Table).HeldOut; held != 0.4 {
-		t.Errorf("the held-out part is %g", held)
-	}
 	doubled := experiment.Method{Name: "doubled", Layers: baselines.VDropout{DoubledConvAlpha: true}}
 	images := must.Get(cifar.Paper(cifar.Images{Name: cifar.CIFAR10, ReleasedStats: true}, doubled))(t)
 	if !images.Task.Data.(cifar.Images).ReleasedStats || !images.Method.Layers.(baselines.VDropout).DoubledConvAlpha {

@@ -5,7 +5,6 @@
 package uci
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -78,15 +77,11 @@ func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment
 	return e, err
 }
 
-// StoppedEarly is Longest with the epoch that is best on the held-out examples. These are a fifth of the training part,
-// but for a Source of your own or an experiment.Table with a HeldOut of its own.
+// StoppedEarly is Longest with the epoch that is best on the held-out examples. Of Data these are a fifth of the training
+// part; other sources need some of their own.
 func StoppedEarly(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	switch d := data.(type) {
-	case Data:
+	if d, is := data.(Data); is {
 		d.HeldOut = true
-		data = d
-	case experiment.Table:
-		d.HeldOut = cmp.Or(d.HeldOut, heldOutPart)
 		data = d
 	}
 	e, err := Longest(data, m)
