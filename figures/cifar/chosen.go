@@ -2,7 +2,6 @@ package cifar
 
 import (
 	_ "embed"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -98,14 +97,16 @@ type choice struct {
 }
 
 // chosen are the choices of chosen.csv by Method.Key.
-var chosen = sync.OnceValues(func() (map[string]choice, error) {
-	rows, err := tuning.Read(chosenCSV, chosenColumns)
+var chosen = sync.OnceValue(func() map[string]choice {
 	all := map[string]choice{}
-	for _, r := range rows {
-		value, valueErr := strconv.ParseFloat(r[2], 64)
-		all[r[0]], err = choice{r[1], value}, errors.Join(err, valueErr)
+	for _, r := range tuning.Read(chosenCSV, chosenColumns) {
+		value, err := strconv.ParseFloat(r[2], 64)
+		if err != nil {
+			panic(err)
+		}
+		all[r[0]] = choice{r[1], value}
 	}
-	return all, err
+	return all
 })
 
 // Chosen is a preset, such as Processor, with the value of the hyperparameter that matters most to a method in a short
@@ -113,11 +114,7 @@ var chosen = sync.OnceValues(func() (map[string]choice, error) {
 // or how fast DUE's process learns. A method without a choice is trained by the preset as it is.
 func Chosen(preset experiment.Preset) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		all, err := chosen()
-		if err != nil {
-			return experiment.Experiment{}, err
-		}
-		if c, has := all[m.Key]; has {
+		if c, has := chosen()[m.Key]; has {
 			return c.in(preset)(data, m)
 		}
 		return preset(data, m)

@@ -17,7 +17,7 @@ import (
 func TestCommittedChoice(t *testing.T) {
 	file, missing := must.Get2(tuning.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)
 	figtest.GoldenText(t, "chosen.csv", string(file))
-	if c := must.Get(chosen())(t); len(c)+len(missing) != len(searches) {
+	if c := chosen(); len(c)+len(missing) != len(searches) {
 		t.Errorf("%d methods are chosen for and %d missing, of %d", len(c), len(missing), len(searches))
 	}
 }
@@ -26,7 +26,7 @@ func TestCommittedChoice(t *testing.T) {
 func TestProcessorSet(t *testing.T) {
 	values := map[string]float64{}
 	for _, s := range searches {
-		values[s.method.Name] = must.Get(chosen())(t)[s.method.Key].value
+		values[s.method.Name] = chosen()[s.method.Key].value
 	}
 	full, weights := processorExperiments(), 0
 	for _, e := range full {

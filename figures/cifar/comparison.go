@@ -36,10 +36,7 @@ func comparedTable(part string) report.Table {
 // predictions of single networks make. Density uncertainty has a second row, with which others are not compared.
 func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 	var rows []row
-	choices, err := chosen()
-	if err != nil {
-		return nil, nil, err
-	}
+	var err error
 	for _, d := range []Images{ten, hundred} {
 		x, err = WithEnsemble(x, list(compared, d, 1, methods.Ensemble)[0], list(compared, d, methods.EnsembleMembers, methods.Deterministic))
 		if err != nil {
@@ -53,7 +50,7 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 				return
 			}
 			r.reference = m.Same(methods.Density) && ending == ""
-			if c, has := choices[m.Key]; has {
+			if c, has := chosen()[m.Key]; has {
 				r.option = fmt.Sprintf("%s = %g", c.option, c.value)
 			}
 			rows = append(rows, r)
@@ -255,15 +252,11 @@ func scoreTitle(ending string) string {
 
 // processorsGrid shows the search for Processor: the values of an option, measured on held-out images.
 func processorsGrid(x *tables.Index) (report.Table, error) {
-	choices, err := chosen()
-	if err != nil {
-		return report.Table{}, err
-	}
 	var rows []row
 	for _, s := range searches {
 		for i, e := range s.candidates() {
 			r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(s.values[i]), runs: experiment.Experiments{e}}
-			if s.values[i] == choices[s.method.Key].value {
+			if s.values[i] == chosen()[s.method.Key].value {
 				r.name += ", chosen"
 			}
 			rows = append(rows, r)

@@ -58,13 +58,14 @@ search:
 	return text.Bytes(), missing, nil
 }
 
-// Read returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments.
-func Read(file []byte, columns string) ([][]string, error) {
+// Read returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments. The file
+// comes with the program: Read panics if it is damaged.
+func Read(file []byte, columns string) [][]string {
 	lines := csv.NewReader(bytes.NewReader(file))
 	lines.Comment = '#'
 	rows, err := lines.ReadAll()
 	if err != nil || len(rows) == 0 || strings.Join(rows[0], ",") != columns {
-		return nil, errors.Join(fmt.Errorf("tuning: the columns of a file are not %s", columns), err)
+		panic(errors.Join(fmt.Errorf("tuning: the columns of a file are not %s", columns), err))
 	}
-	return rows[1:], nil
+	return rows[1:]
 }

@@ -2,7 +2,6 @@ package uci
 
 import (
 	_ "embed"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -22,12 +21,13 @@ var releasedCSV []byte
 func ReleasedTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-released", "Method", report.MarksPaper), Down: true}
 	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
-	rows, err := tuning.Read(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std")
-	for _, r := range rows {
+	for _, r := range tuning.Read(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {
 		var numbers [5]float64
 		for i := range numbers {
-			number, wrong := strconv.ParseFloat(r[i+2], 64)
-			numbers[i], err = number, errors.Join(err, wrong)
+			var err error
+			if numbers[i], err = strconv.ParseFloat(r[i+2], 64); err != nil {
+				panic(err)
+			}
 		}
 		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return m.Key == r[1] })
 		m := paperMethods()[i]
@@ -36,9 +36,6 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		ours.Printed, ours.Rounded = &report.Number{Mean: numbers[1], Std: numbers[2], Decimals: 4}, true
 		error.Printed, error.Rounded = &report.Number{Mean: numbers[3], Std: numbers[4], Decimals: 4}, true
 		s.Add(DatasetTitle(r[0]), m.Name, tables.Words("%s", r[2]), ours, ours.Theirs(), error, error.Theirs())
-	}
-	if err != nil {
-		return s.Table, err
 	}
 	return s.Make(x)
 }

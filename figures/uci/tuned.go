@@ -2,7 +2,6 @@ package uci
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -41,14 +40,16 @@ func chosenFor(d Data, split int, method string) string {
 const tunedColumns = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
 
 // choices are those of tuned.csv.
-var choices = sync.OnceValues(func() (map[string]choice, error) {
-	rows, err := tuning.Read(tunedCSV, tunedColumns)
+var choices = sync.OnceValue(func() map[string]choice {
 	all := map[string]choice{}
-	for _, r := range rows {
-		noise, noiseErr := strconv.ParseFloat(r[5], 64)
-		all[strings.Join(r[:4], " ")], err = choice{r[4], noise}, errors.Join(err, noiseErr)
+	for _, r := range tuning.Read(tunedCSV, tunedColumns) {
+		noise, err := strconv.ParseFloat(r[5], 64)
+		if err != nil {
+			panic(err)
+		}
+		all[strings.Join(r[:4], " ")] = choice{r[4], noise}
 	}
-	return all, err
+	return all
 })
 
 // Tuned lists the experiments of a method on a data set by the text's settings, with the optimizer, SGD or Adam, and the
@@ -57,16 +58,12 @@ var choices = sync.OnceValues(func() (map[string]choice, error) {
 // control with the mean energy has the choices of density layers. A split without a choice, since all pairs diverged, is
 // left out. If there is no choice at all, that is an error.
 func Tuned(d Data, m experiment.Method) (all experiment.Experiments, err error) {
-	chosen, err := choices()
-	if err != nil {
-		return nil, err
-	}
 	name := m.Key
 	if m.Same(methods.DensityMean) {
 		name = methods.Density.Key
 	}
 	for split := range d.Splits() {
-		c, has := chosen[chosenFor(d, split, name)]
+		c, has := choices()[chosenFor(d, split, name)]
 		if !has { // all values diverged
 			continue
 		}

@@ -86,10 +86,6 @@ func search(dataset string, splits Splits, m experiment.Method) []tuning.Search 
 // results do not matter.
 func TuningTable(*tables.Index) (report.Table, error) {
 	t := begun("uci-tuning", "Data set", "")
-	chosen, err := choices()
-	if err != nil {
-		return t, err
-	}
 	list := tunedMethods()
 	for _, m := range list {
 		t.Columns = append(t.Columns, m.Name)
@@ -101,7 +97,7 @@ func TuningTable(*tables.Index) (report.Table, error) {
 			for _, m := range list {
 				cell := report.Cell{}
 				if slices.ContainsFunc(tuned.methods, m.Same) {
-					cell = mostChosen(chosen, Data{Name: dataset, Kind: tuned.splits}, m.Key)
+					cell = mostChosen(Data{Name: dataset, Kind: tuned.splits}, m.Key)
 				}
 				row.Cells = append(row.Cells, cell)
 			}
@@ -113,10 +109,10 @@ func TuningTable(*tables.Index) (report.Table, error) {
 }
 
 // mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
-func mostChosen(chosen map[string]choice, d Data, method string) report.Cell {
+func mostChosen(d Data, method string) report.Cell {
 	count, n := make(map[choice]int), 0
 	for split := range d.Splits() {
-		if c, has := chosen[chosenFor(d, split, method)]; has {
+		if c, has := choices()[chosenFor(d, split, method)]; has {
 			count[c]++
 			n++
 		}

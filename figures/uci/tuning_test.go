@@ -20,7 +20,6 @@ import (
 // Tuned makes the experiments of the text with the choice for each split: the optimizer and the noise. The control with
 // the mean energy has the choices of density layers.
 func TestTuned(t *testing.T) {
-	chosen := must.Get(choices())(t)
 	for _, m := range []experiment.Method{methods.Density, methods.DensityMean, methods.SNGP, methods.MCDropout} {
 		name := m.Key
 		if m.Name == methods.DensityMean.Name {
@@ -29,7 +28,7 @@ func TestTuned(t *testing.T) {
 		optimizers := map[string]bool{}
 		for _, e := range slices.Concat(must.Get(Tuned(Data{Name: "wine"}, m))(t), must.Get(Tuned(Data{Name: "boston"}, m))(t)) {
 			must.Do(t, e.Check())
-			c := chosen[chosenFor(e.Task.Data.(Data), e.Split, name)]
+			c := choices()[chosenFor(e.Task.Data.(Data), e.Split, name)]
 			_, withAdam := e.Recipe.Groups[slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return slices.Contains(g.Roles, params.Weight) })].Optimizer.(train.Adam)
 			if withAdam != (c.optimizer == adam) {
 				t.Errorf("%v is not trained with %s", e, c.optimizer)
