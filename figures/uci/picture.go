@@ -66,7 +66,6 @@ type curve struct {
 // longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest mean
 // after 100 epochs; a line that leaves it ends in an arrowhead.
 func ConvergedFigure(x *tables.Index) (report.Figure, error) {
-	const columns = 3
 	f := report.Figure{Name: "uci-converged", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption = prose.Caption("uci-converged picture", nil)
 	drawn, lengths := drawnMethods(), trainings()[:3]
@@ -116,15 +115,15 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 			}
 		}
 		p.X.Tick.Marker, p.X.Min, p.X.Max = plot.ConstantTicks(ticks), ticks[0].Value-0.1, ticks[len(ticks)-1].Value+0.1
-		if n >= columns {
+		if n >= perRow {
 			p.X.Label.Text = "epochs"
 		}
-		if n%columns == 0 {
+		if n%perRow == 0 {
 			p.Y.Label.Text = "NLL (nats)"
 		}
 		panels = append(panels, p)
 	}
-	f.Panels = report.InRows(panels, columns, nil)
+	f.Panels = report.InRows(panels, perRow, nil)
 	return f, nil
 }
 

@@ -63,18 +63,15 @@ func Adam(data experiment.Source, m experiment.Method) (experiment.Experiment, e
 	return f.experiment(data, defaults.Fill(m))
 }
 
-// Long is Paper with 400 epochs.
-func Long(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	e, err := Paper(data, m)
-	e.Preset, e.Recipe.Epochs = "uci.Long", 400
-	return e, err
-}
+// Long is Paper with 400 epochs, and Longest with 4000.
+var Long, Longest = lasting("uci.Long", 400), lasting("uci.Longest", 4000)
 
-// Longest is Paper with 4000 epochs.
-func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	e, err := Paper(data, m)
-	e.Preset, e.Recipe.Epochs = "uci.Longest", 4000
-	return e, err
+func lasting(preset string, epochs int) experiment.Preset {
+	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		e, err := Paper(data, m)
+		e.Preset, e.Recipe.Epochs = preset, epochs
+		return e, err
+	}
 }
 
 // StoppedEarly is Longest with the epoch that is best on the held-out examples. Of Data these are a fifth of the training
