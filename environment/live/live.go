@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"densityuncertainty/datasets"
 )
@@ -80,18 +79,6 @@ func Serve(ctx context.Context, request []byte, send func(reply any)) error {
 	if err := decoder.Decode(&r); err != nil {
 		return fmt.Errorf("live: reading the request: %w", err)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("live: there is something after the request; send one at a time")
-	}
-	asked := 0
-	for _, set := range []bool{r.Points != nil, r.Train != nil, r.Layer != nil} {
-		if set {
-			asked++
-		}
-	}
-	if asked != 1 {
-		return fmt.Errorf("live: the request asks for %d things; set exactly one of points, train and layer", asked)
-	}
 	switch {
 	case r.Points != nil:
 		data, err := r.Points.data()
@@ -101,10 +88,12 @@ func Serve(ctx context.Context, request []byte, send func(reply any)) error {
 		return err
 	case r.Train != nil:
 		return r.Train.Run(ctx, func(u Update) { send(u) })
+	case r.Layer != nil:
+		found, err := r.Layer.Fit(ctx)
+		if err == nil {
+			send(found)
+		}
+		return err
 	}
-	found, err := r.Layer.Fit(ctx)
-	if err == nil {
-		send(found)
-	}
-	return err
+	return errors.New("live: the request asks for nothing; set points, train or layer")
 }
