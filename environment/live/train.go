@@ -63,18 +63,16 @@ type Update struct {
 // A Band is the distribution of the function at the inputs X, in the units of the data: the mean, the standard deviation
 // and the central 95% of the draws.
 type Band struct {
-	X       []float64 `json:"x"`
-	Mean    []float64 `json:"mean"`
-	Low     []float64 `json:"low"`
-	High    []float64 `json:"high"`
-	Std     []float64 `json:"std"`
-	Samples int       `json:"samples"` // draws, for an ensemble its members
+	X    []float64 `json:"x"`
+	Mean []float64 `json:"mean"`
+	Low  []float64 `json:"low"`
+	High []float64 `json:"high"`
+	Std  []float64 `json:"std"`
 	// Functions are a few more draws at X, each of which is one function (predict.Options.Coherent).
 	Functions [][]float64 `json:"functions"`
-	// Gaps are the intervals without points. GapStd is the mean standard deviation in the middle halves of the gaps, DataStd
-	// where the data are, and Ratio the first over the second; see meanStd. Ratio is 0 without a gap or without any spread.
+	// Gaps are the intervals without points. Ratio is the mean standard deviation in the middle halves of the gaps over DataStd,
+	// that where the data are; see meanStd. It is 0 without a gap or without any spread.
 	Gaps    []interval `json:"gaps"`
-	GapStd  float64    `json:"gapStd"`
 	DataStd float64    `json:"dataStd"`
 	Ratio   float64    `json:"ratio"`
 }
@@ -360,7 +358,7 @@ func (r *run) band(drawn predict.Mixture, functions [][]float64) (*Band, error) 
 			return nil, errors.New("live: the training diverged: the functions are not finite; less starting noise or a smaller width may help")
 		}
 	}
-	b := &Band{X: x, Samples: len(drawn.Mean)}
+	b := &Band{X: x}
 	b.Mean, b.Std = drawn.Moments()
 	b.Mean = r.target.Inverse(b.Mean)
 	for _, function := range functions {
@@ -379,9 +377,9 @@ func (r *run) band(drawn predict.Mixture, functions [][]float64) (*Band, error) 
 	b.Low, b.High = r.target.Inverse(b.Low), r.target.Inverse(b.High)
 	var all interval
 	b.Gaps, all = gaps(r.X)
-	b.GapStd, b.DataStd = meanStd(x, b.Std, b.Gaps, all)
-	if b.GapStd > 0 && b.DataStd > 0 {
-		b.Ratio = b.GapStd / b.DataStd
+	inGaps, atData := meanStd(x, b.Std, b.Gaps, all)
+	if b.DataStd = atData; inGaps > 0 && atData > 0 {
+		b.Ratio = inGaps / atData
 	}
 	return b, nil
 }
