@@ -156,33 +156,10 @@ func checkPrecision(t testing.TB, g geometry) {
 	}
 }
 
-// examplesOf are the first four inputs as a network sees them, and the axis of the batch.
-func examplesOf(t testing.TB, x nets.Inputs) (batch fixtures.Array, axis int) {
-	t.Helper()
-	if err := nets.CheckInputs(x); err != nil {
-		t.Fatal(err)
-	}
-	n := min(x.Len(), 4)
-	if n < 3 {
-		t.Fatalf("there are %d inputs; give at least three, so that one can be seen in the company of each of two others", n)
-	}
-	if f, is := x.(nets.Floats); is {
-		return fixtures.Array{Values: f.Values[:n*f.Size()], Dims: append([]int{n}, f.Shape...)}, 0
-	}
-	p := x.(nets.Pixels)
-	bytes := fixtures.Array{Dims: []int{n, p.Channels(), p.Height, p.Width}}
-	for _, v := range p.Bytes[:n*p.Size()] {
-		bytes.Values = append(bytes.Values, float64(v))
-	}
-	return fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": bytes}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{p.Standardization.Images(in["x"], dtypes.Float64)}
-	})[0], 1
-}
-
 // checkNeighbours compares what f gives for each example of x in the company of copies
-// of a second one with what it gives in the company of copies of a third. The axes are
-// those of the examples in x and in the output.
-func checkNeighbours(t testing.TB, x fixtures.Array, axis, ofOutput int, f func(s *model.Scope, in fixtures.Nodes) *graph.Node) {
+// of a second one with what it gives in the company of copies of a third. The axis is
+// that of the examples in x and in the output.
+func checkNeighbours(t testing.TB, x fixtures.Array, axis int, f func(s *model.Scope, in fixtures.Nodes) *graph.Node) {
 	t.Helper()
 	values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)
 	n := x.Dims[axis]
@@ -199,7 +176,7 @@ func checkNeighbours(t testing.TB, x fixtures.Array, axis, ofOutput int, f func(
 			results[k] = compiled.Call(values)
 		}
 		for p, part := range has {
-			along := ofOutput
+			along := axis
 			switch part.name {
 			case "KL":
 				continue

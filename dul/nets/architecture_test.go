@@ -48,19 +48,6 @@ func over(t testing.TB, f nets.Architecture, l nets.Layers) nets.Network {
 	return must.Get(f.Over(l))(t)
 }
 
-// A sequence's output does not depend on the other sequences of the batch.
-func TestFuncKeepsExamplesApart(t *testing.T) {
-	x := nets.Floats{Values: fixtures.Random(rand.New(rand.NewPCG(1, 2)), 4, 3, 2).Values, Shape: []int{3, 2}}
-	for name, l := range families {
-		t.Run(name, func(t *testing.T) {
-			if name != "Density, rank 1" {
-				fixtures.SkipShortOffGo(t)
-			}
-			layertest.Network(t, over(t, nets.Func{Name: "attention", Build: attention}, l), x, 2)
-		})
-	}
-}
-
 // convolutions are two convolutions in one dimension over sequences [batch, length, features].
 func convolutions(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	batch, length, features := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
@@ -78,7 +65,6 @@ func TestConvolutionsOfSequences(t *testing.T) {
 				fixtures.SkipShortOffGo(t)
 			}
 			network := over(t, nets.Func{Name: "convolutions", Build: convolutions}, l)
-			layertest.Network(t, network, x, 2)
 			m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 2}, 1))(t)
 			fit := train.Trainer{Settings: train.Settings{Epochs: 2, BatchSize: 2, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 			must.Do(t, fit.Fit(context.Background(), m, train.Dataset{Inputs: x, Labels: []int{0, 1, 0, 1}}))
