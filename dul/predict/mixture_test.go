@@ -168,7 +168,7 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 	}{
 		{"number", "1 sets of inputs for a model with 2 replicas", []nets.Inputs{short}},
 		{"shape", "replica 1: an input is nets.Floats of shape [1], where others", []nets.Inputs{short, nets.Rows([]float64{1}, 1)}},
-		{"images", "replicas have inputs of type nets.Pixels", []nets.Inputs{photos(1), photos(1)}},
+		{"images", "give nets.Rows(values, features)", []nets.Inputs{photos(1), photos(1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := predict.SampleReplicas(ctx, m, c.x, predict.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {

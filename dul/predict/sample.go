@@ -137,9 +137,6 @@ func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 // Predict predicts by a model without replicas. Batch normalisation uses its running statistics; the noise of the layers is
 // drawn anew for every sample, that of weights also for every batch. Outputs that are not finite are an error.
 func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, error) {
-	if n := p.model.Replicas; n != 0 {
-		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas, or PredictReplicas", n)
-	}
 	all, err := p.PredictReplicas(ctx, x)
 	if err != nil {
 		return nil, err
@@ -231,7 +228,7 @@ type sampler struct {
 func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found []*Prediction, err error) {
 	defer p.model.Hold()()
 	if len(inputs) != p.model.Count() {
-		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(inputs), p.model.Replicas)
+		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas; give predict.SampleReplicas, or PredictReplicas, a set for each", len(inputs), p.model.Replicas)
 	}
 	total := 0
 	for r, x := range inputs {
@@ -240,9 +237,6 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 				err = fmt.Errorf("replica %d: %w", r, err)
 			}
 			return nil, err
-		}
-		if _, floats := x.(nets.Floats); !floats && p.model.Replicas > 0 {
-			return nil, fmt.Errorf("replicas have inputs of type %T; want nets.Floats", x)
 		}
 		total = max(total, x.Len())
 		found = append(found, &Prediction{LastConvolution: -1})

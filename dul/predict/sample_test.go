@@ -271,7 +271,7 @@ func TestErrors(t *testing.T) {
 		options predict.Options
 		want    string
 	}{
-		{"replicas", context.Background(), newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Gaussian{}, 1, 2), nets.Rows([]float64{1}, 1), predict.Options{}, "use predict.SampleReplicas"},
+		{"replicas", context.Background(), newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Gaussian{}, 1, 2), nets.Rows([]float64{1}, 1), predict.Options{}, "give predict.SampleReplicas"},
 		{"no model", context.Background(), nil, photos(1), predict.Options{}, "there is no model"},
 		{"no inputs", context.Background(), plain, nil, predict.Options{}, "there are no Inputs"},
 		{"a pointer", context.Background(), plain, &nets.Pixels{}, predict.Options{}, "inputs of type *nets.Pixels; want"},

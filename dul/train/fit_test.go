@@ -400,7 +400,7 @@ func TestFitErrors(t *testing.T) {
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "replica 1: 80 examples, where replica 0 has 40"},
 		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "replica 1: training set: an input is nets.Floats of shape [1], where others are nets.Floats of shape [2]"},
-		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "one model after the other"},
+		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "give nets.Rows(values, features)"},
 		{name: "augmented points", of: images, data: set(good), want: "which is for images"},
 		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = ordering(func(_ uint64, _, n int) []int { return make([]int, n) }) }, data: set(good), want: "the order of epoch 0"},
 		{name: "window", of: images, like: likelihood.Categorical{Classes: 3}, change: func(r *train.Trainer) { r.Padding = 1 }, data: set(colours(8)), want: "both must be from 0 to 2"},

@@ -293,9 +293,6 @@ func (r *run) checkData() error {
 		if err != nil {
 			err = fmt.Errorf("training set: %w", err)
 		}
-		if _, images := set.Inputs.(nets.Pixels); err == nil && images && m.Replicas > 0 {
-			err = errors.New("images cannot be the inputs of replicas; train one model after the other")
-		}
 		if err == nil {
 			n := set.Len()
 			r.orders = append(r.orders, newOrder(m.Seeds()[i], n, r.Order))
