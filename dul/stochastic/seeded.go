@@ -2,7 +2,6 @@ package stochastic
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -100,9 +99,6 @@ func (s *Seeded) replicaAxis() int {
 
 // parts implements noiseFiller.
 func (s *Seeded) parts(b noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, part], error) {
-	if len(s.traced) == 0 {
-		return nil, errors.New("no draws were traced; call Seeded.Trace and build a graph with it first")
-	}
 	number, sample := b.number%len(s.traced), s.sample+b.number/len(s.traced)%s.copies
 	one, shared, err := example(of, s.traced[number], s.tracedExamples)
 	if err != nil {
