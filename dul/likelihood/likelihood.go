@@ -172,13 +172,10 @@ func crossEntropy(logits, labels *graph.Node) *graph.Node {
 
 // drawsOf is the number of draws of the logits, 0 where they are no draws.
 func drawsOf(logits, labels *graph.Node) int {
-	switch logits.Rank() - labels.Rank() {
-	case 0:
+	if logits.Rank() == labels.Rank() {
 		return 0
-	case 1:
-		return logits.Shape().Dim(0)
 	}
-	panic(fmt.Errorf("likelihood.Categorical: logits of shape %s for labels of shape %s; want one axis more for several draws, or none", logits.Shape(), labels.Shape()))
+	return logits.Shape().Dim(0)
 }
 
 // joined makes one axis of the first two.
