@@ -211,9 +211,6 @@ func (m ResidualSum) norm(s *model.Scope, a *graph.Node) *graph.Node {
 	if !m.BatchNorm {
 		return a
 	}
-	if a.Rank() != 2 {
-		panic(fmt.Errorf("nets.ResidualSum: batch normalisation of sums of shape %s; want [batch, units], which models without replicas have", a.Shape()))
-	}
 	batch, units := a.Shape().Dim(0), a.Shape().Dim(1)
 	image := graph.Reshape(graph.Transpose(a, 0, 1), units, batch, 1, 1)
 	return graph.Transpose(graph.Reshape(conv.BatchNorm(s.In("norm"), image), units, batch), 0, 1)

@@ -288,15 +288,11 @@ func TestResidualSumBatchNorm(t *testing.T) {
 
 func TestResidualSumErrors(t *testing.T) {
 	good := nets.ResidualSum{Layers: baselines.Deterministic{}, Width: 2, Depth: 1}
-	flat, norm := good, good
-	flat.Depth, norm.BatchNorm = 0, true
+	flat := good
+	flat.Depth = 0
 	for want, f := range map[string]func(s *model.Scope, x *graph.Node) *graph.Node{
 		"depth 0":   func(s *model.Scope, x *graph.Node) *graph.Node { return flat.Apply(s, x, 1) },
 		"3 outputs": func(s *model.Scope, x *graph.Node) *graph.Node { return good.Apply(s, x, 3) },
-		"without replicas": func(s *model.Scope, x *graph.Node) *graph.Node {
-			params.SetReplicas(x.Graph(), []int{1})
-			return norm.Apply(s, graph.ExpandAxes(x, 0), 1)
-		},
 	} {
 		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), f, [][]float64{{1, 2}})
 		if err == nil || !strings.Contains(err.Error(), want) {
