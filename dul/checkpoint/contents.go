@@ -122,9 +122,6 @@ func (c *contents) apply(state State) error {
 		return fmt.Errorf("saved with noise from the host: %t, to be continued with noise from the host: %t; use the same backend", c.Noise != nil, state.Noise != nil)
 	}
 	if state.Progress != nil {
-		if string(c.Progress) == "null" {
-			return errors.New("it was saved without progress")
-		}
 		if err := decodeStrictly(c.Progress, state.Progress); err != nil {
 			return fmt.Errorf("the progress is not a %T: %w", state.Progress, err)
 		}

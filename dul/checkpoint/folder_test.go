@@ -352,14 +352,6 @@ func TestRestoreRefusesOtherModels(t *testing.T) {
 			}
 		})
 	}
-	// Progress may be left out, but not be asked for where there is none.
-	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Noise: stochastic.NewHostSampler(2)}); err != nil {
-		t.Errorf("without asking for the progress: %v", err)
-	}
-	save(t, f, 6, filled(3, 6))
-	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Progress: &progress{}}); err == nil || !strings.Contains(err.Error(), "without progress") {
-		t.Errorf("asking for progress that is not there: %v", err)
-	}
 }
 
 // damaged prepares a folder with checkpoints of steps 1 and 2.

@@ -20,9 +20,6 @@ import (
 // is not finite is an error.
 func Export(store *model.Store, path string, metadata map[string]string) error {
 	fail := func(err error) error { return fmt.Errorf("checkpoint: exporting to %s: %w", path, err) }
-	if store == nil {
-		return fail(errNoStore)
-	}
 	named := map[string]*tensors.Tensor{}
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) == "" {
@@ -48,8 +45,6 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 	return nil
 }
 
-var errNoStore = errors.New("there is no store; it is nets.Model's field Store")
-
 // SetTensors sets a model's parameters and running statistics to those of a file
 // that Export or another program wrote (ReadTensors, ParseTensors). The file must
 // have the same ones as the store, of the same shapes and types: the first that
@@ -65,10 +60,7 @@ var errNoStore = errors.New("there is no store; it is nets.Model's field Store")
 //	p, err := predict.Sample(ctx, m, inputs, predict.Options{})
 func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
 	fail := func(err error) error { return fmt.Errorf("checkpoint: setting variables: %w", err) }
-	switch {
-	case store == nil:
-		return fail(errNoStore)
-	case len(named) == 0:
+	if len(named) == 0 {
 		return fail(errors.New("there are no tensors; read them by ReadTensors or ParseTensors"))
 	}
 	known := make(map[string]bool)
@@ -86,9 +78,6 @@ func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
 	for _, name := range names {
 		if len(known) > 0 && !known[name] {
 			return fail(fmt.Errorf("the file has variable %s, the model has not", model.RootScopePath+name))
-		}
-		if named[name] == nil {
-			return fail(fmt.Errorf("the tensor %s is nil", name))
 		}
 		if err := checkFits(store, model.RootScopePath+name, named[name]); err != nil {
 			return fail(err)

@@ -90,7 +90,6 @@ func TestWriteTensorsRefuses(t *testing.T) {
 	one := tensors.FromScalar(float32(1))
 	for says, named := range map[string]map[string]*tensors.Tensor{
 		"is of type Complex64":          {"c": tensors.FromScalar(complex64(1))},
-		"tensor b is nil":               {"a": one, "b": nil},
 		`"__metadata__" is reserved`:    {metadataKey: one},
 		`"\xff" is reserved or not UTF`: {"\xff": one},
 	} {
