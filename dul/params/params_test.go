@@ -11,7 +11,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
@@ -62,17 +61,6 @@ func TestStartDependsOnSeedAndPathAlone(t *testing.T) {
 	}
 	if other := starts(t, seeded(8), 0, "a"); slices.Equal(other["a"], want["a"]) {
 		t.Error("seeds 7 and 8 give the same start")
-	}
-}
-
-func TestStartIsTheSameAloneAndAmongReplicas(t *testing.T) {
-	seeds := []uint64{7, 9, 11}
-	together := starts(t, seeded(seeds...), 3, "a")["a"]
-	for r, seed := range seeds {
-		alone := starts(t, seeded(seed), 0, "a")["a"]
-		if !slices.Equal(together[r*24:(r+1)*24], alone) {
-			t.Errorf("replica %d starts differently than alone", r)
-		}
 	}
 }
 
@@ -193,18 +181,6 @@ func TestOrthogonalIsUniform(t *testing.T) {
 	}
 }
 
-func TestDense(t *testing.T) {
-	values := fixtures.Values{
-		"x":              fixtures.Matrix(2, 2, 1, 2, 3, 4),
-		"/layer/weights": fixtures.Matrix(2, 3, 1, 0, 2, 0, 1, -1),
-		"/layer/bias":    fixtures.Matrix(1, 3, 0.5, 0, 1),
-	}
-	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{params.Dense(s.In("layer"), in["x"], 3)}
-	})[0]
-	fixtures.Compare(t, "x W + b", out, fixtures.Matrix(2, 3, 1.5, 2, 1, 3.5, 4, 3), 1e-15)
-}
-
 func TestFromFloat64(t *testing.T) {
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
 		tensor := fixtures.Tensor(dtype, fixtures.Matrix(1, 2, 0.5, -3))
@@ -233,41 +209,6 @@ func TestValues(t *testing.T) {
 		if _, _, err := params.Values(store, path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v", path, err)
 		}
-	}
-}
-
-// A variable can be set where there is none and where there is one; a Statistic then
-// has its role.
-func TestSet(t *testing.T) {
-	store := model.NewStore()
-	for i, value := range []float64{3, 4} {
-		tensor := func() *tensors.Tensor { return fixtures.Tensor(dtypes.Float64, fixtures.Matrix(1, 1, value)) }
-		v := must.Get(params.Set(store, "/layer/weights", tensor()))(t)
-		if role := params.RoleOf(v, store); role != "" || !v.Trainable {
-			t.Errorf("set %d times: role %q, trainable %t", i+1, role, v.Trainable)
-		}
-		must.Do(t, params.SetStatistic(store, "/layer/mean", tensor()))
-		if v := store.GetVariable("/layer/mean"); params.RoleOf(v, store) != params.Running || v.Trainable {
-			t.Errorf("set %d times: the statistic has role %q, trainable %t", i+1, params.RoleOf(v, store), v.Trainable)
-		}
-		for _, path := range []string{"/layer/weights", "/layer/mean"} {
-			if values, _ := must.Get2(params.Values(store, path))(t); values[0] != value {
-				t.Errorf("%s is %v, want %g", path, values, value)
-			}
-		}
-	}
-}
-
-// A statistic moves a tenth of the way to the batch, and no gradient flows through it.
-func TestFollow(t *testing.T) {
-	got := must.Get(model.CallOnceN(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, in []*graph.Node) []*graph.Node {
-		running := params.Statistic(s, in[0], "mean", params.Constant(2), 1, 1)
-		params.Follow(running, in[0])
-		after := running.NodeValue(in[0])
-		return []*graph.Node{graph.Gradient(graph.ReduceAllSum(after), in[0])[0], after}
-	}, fixtures.Tensor(dtypes.Float64, fixtures.Matrix(1, 1, 7))))(t)
-	if gradient, after := fixtures.FromTensor(t, got[0]).Values[0], fixtures.FromTensor(t, got[1]).Values[0]; gradient != 0 || math.Abs(after-2.5) > 1e-12 {
-		t.Errorf("the statistic is %g with gradient %g, want 2.5 and 0", after, gradient)
 	}
 }
 

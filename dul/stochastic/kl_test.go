@@ -2,10 +2,8 @@ package stochastic_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -45,32 +43,4 @@ func TestGaussianKLMatchesTheReleasedGaussian(t *testing.T) {
 		fixtures.Compare(t, "gkl__mu", gradients[0], c.Array("gkl__mu"), forGradients)
 		fixtures.Compare(t, "gkl__logvar", gradients[1], c.Array("gkl__logvar"), forGradients)
 	})
-}
-
-func TestGaussianKLWithoutMeanIsThatAtThePriorsMean(t *testing.T) {
-	logVariance := fixtures.Random(rand.New(rand.NewPCG(3, 4)), 2, 5)
-	without := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"log_variance": logVariance}, nil,
-		func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{stochastic.GaussianKL(nil, in["log_variance"], 0, 0.5)}
-		})[0]
-	with := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"log_variance": logVariance, "mean": fixtures.Zeros(2, 5)}, nil,
-		func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{gaussianKL(0, 0.5)(s, in)} })[0]
-	fixtures.Compare(t, "KL", without, with, 1e-14)
-}
-
-// With replicas there is one KL for each, the sum over its own entries.
-func TestGaussianKLOfReplicas(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	mean, logVariance := fixtures.Random(rng, 2, 3, 4), fixtures.Random(rng, 2, 3, 4)
-	evaluate := func(mean, logVariance fixtures.Array) fixtures.Array {
-		t.Helper()
-		return fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"mean": mean, "log_variance": logVariance}, nil,
-			func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{gaussianKL(0, 0.5)(s, in)} })[0]
-	}
-	together := evaluate(mean, logVariance)
-	for r := range 2 {
-		part := func(a fixtures.Array) fixtures.Array { return fixtures.Matrix(3, 4, a.Values[r*12:(r+1)*12]...) }
-		alone := evaluate(part(mean), part(logVariance))
-		fixtures.Compare(t, "KL of a replica", fixtures.Matrix(1, 1, together.Values[r]), alone, 1e-14)
-	}
 }

@@ -157,69 +157,6 @@ func TestShapes(t *testing.T) {
 // studentT is the distribution of a scaled Student t.
 func studentT(nu, scale float64) distuv.StudentsT { return distuv.StudentsT{Nu: nu, Sigma: scale} }
 
-// A replica's noise is that of a host with its seed alone, in every execution
-// and for every draw.
-func TestHostReplicasAreSeparateStreams(t *testing.T) {
-	seeds := []uint64{5, 6, 7}
-	draw := func(h *stochastic.HostSampler, lead ...int) [][]fixtures.Array {
-		t.Helper()
-		buffers := h.NewBuffers()
-		like := fixtures.Values{"x": fixtures.Zeros(append(lead, 1, 1)...)}
-		c := fixtures.Compile(t, dtypes.Float64, like, buffers, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{
-				stochastic.Draw(s, in["x"], stochastic.Gaussian(), 2, 3),
-				stochastic.Draw(s, in["x"], stochastic.Uniform01(), 4, 1),
-			}
-		})
-		first := c.Call(like)
-		must.Do(t, buffers.Refresh())
-		return [][]fixtures.Array{first, c.Call(like)}
-	}
-	together := draw(stochastic.NewReplicatedHostSampler(seeds), 3)
-	for r, seed := range seeds {
-		alone := draw(stochastic.NewHostSampler(seed))
-		for execution := range alone {
-			for i, want := range alone[execution] {
-				size := len(want.Values)
-				got := together[execution][i].Values[r*size : (r+1)*size]
-				if !slices.Equal(got, want.Values) {
-					t.Errorf("replica %d, execution %d, draw %d: %v, alone %v", r, execution, i, got, want.Values)
-				}
-			}
-		}
-	}
-}
-
-func TestBuffersOfOneHostDiffer(t *testing.T) {
-	host := stochastic.NewHostSampler(1)
-	like := fixtures.Values{"x": fixtures.Zeros(1, 1)}
-	var draws [][]float64
-	for range 2 {
-		draws = append(draws, fixtures.Compile(t, dtypes.Float64, like, host.NewBuffers(), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{stochastic.Draw(s, in["x"], stochastic.Gaussian(), 3, 3)}
-		}).Call(like)[0].Values)
-	}
-	if slices.Equal(draws[0], draws[1]) {
-		t.Error("the buffers of two graphs of one host hold the same noise")
-	}
-}
-
-func TestNoiseWithoutSourceIsDrawnInTheGraph(t *testing.T) {
-	store := model.NewStore()
-	must.Do(t, store.SetRNGStateFromSeed(1))
-	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
-		return stochastic.Draw(s, x, stochastic.Gaussian(), 5, 5)
-	}))(t)
-	var draws [][]float64
-	for range 2 {
-		y := must.Get(exec.Call1(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1))))(t)
-		draws = append(draws, fixtures.FromTensor(t, y).Values)
-	}
-	if slices.Equal(draws[0], draws[1]) {
-		t.Error("two executions drew the same noise")
-	}
-}
-
 // badMask is a distribution that asks for what there is not.
 type badMask struct{}
 
