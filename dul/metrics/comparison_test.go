@@ -144,11 +144,3 @@ func TestResamplesAreExact(t *testing.T) {
 		}
 	}
 }
-
-func ExampleBootstrap() {
-	probs := []float64{0.9, 0.1, 0.8, 0.2, 0.7, 0.3, 0.4, 0.6, 0.2, 0.8, 0.9, 0.1}
-	labels := []int{0, 0, 1, 1, 1, 0}
-	low, high := Bootstrap([]int{len(labels)}, 1000, 1, 0.9, NewOutcomes(probs, 2, labels).ECEAt(10))
-	fmt.Println(low < high)
-	// Output: true
-}

@@ -112,19 +112,3 @@ func TestIntervalsCover(t *testing.T) {
 		t.Errorf("coverage %v by the distribution function, %v by intervals", same, got)
 	}
 }
-
-// The transforms are integrals of the mixture's density.
-func TestMixtureByQuadrature(t *testing.T) {
-	target, mean, variance := mixtures(rand.New(rand.NewPCG(9, 10)), 4, 20)
-	found := transforms(target, mean, variance)
-	for i, y := range target {
-		density := func(x float64) float64 {
-			total := 0.0
-			for m := range mean {
-				total += distuv.Normal{Mu: mean[m][i], Sigma: math.Sqrt(variance[m][i])}.Prob(x) / float64(len(mean))
-			}
-			return total
-		}
-		near(t, "transform", found[i:i+1], []float64{quad.Fixed(density, -50, y, 2000, quad.Legendre{}, 0)})
-	}
-}

@@ -45,3 +45,22 @@ func TestResidualMLPErrors(t *testing.T) {
 		}
 	}
 }
+
+// |x_0 - x_1| as a network: ReLU(x_0 - x_1) + ReLU(x_1 - x_0), and no ReLU
+// after the output.
+func TestMLP(t *testing.T) {
+	values := fixtures.Values{
+		"x":                     fixtures.Matrix(3, 2, 3, 1, 1, 3, 2, 2),
+		"/net/hidden_0/weights": fixtures.Matrix(2, 2, 1, -1, -1, 1),
+		"/net/hidden_0/bias":    fixtures.Zeros(1, 2),
+		"/net/hidden_1/weights": fixtures.Matrix(2, 1, 1, 1),
+		"/net/hidden_1/bias":    fixtures.Zeros(1, 1),
+		"/net/output/weights":   fixtures.Matrix(1, 1, -1),
+		"/net/output/bias":      fixtures.Zeros(1, 1),
+	}
+	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		network := nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{2, 1}}
+		return []*graph.Node{network.Apply(s.In("net"), in["x"], 1)}
+	})[0]
+	fixtures.Compare(t, "-|x_0 - x_1|", out, fixtures.Matrix(3, 1, -2, -2, 0), 1e-15)
+}

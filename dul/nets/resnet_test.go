@@ -1,7 +1,6 @@
 package nets_test
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"strings"
@@ -201,16 +200,6 @@ func TestCostOf(t *testing.T) {
 	if through.Training <= detached.Training || through.Forward != detached.Forward {
 		t.Errorf("the cost is %v, with gradients through the energy %v", detached, through)
 	}
-}
-
-func ExampleResNet_CostOf() {
-	for _, layers := range []nets.ConvLayers{baselines.Deterministic{}, dul.Density{}} {
-		cost := nets.ResNet14(layers).CostOf(3, 32, 32, 10)
-		fmt.Printf("%.3f GFLOP an image of a training step, %.3f of a prediction\n", cost.Training/1e9, cost.Forward/1e9)
-	}
-	// Output:
-	// 0.160 GFLOP an image of a training step, 0.053 of a prediction
-	// 0.333 GFLOP an image of a training step, 0.111 of a prediction
 }
 
 // A block drops pixels in training alone, each by itself, and keeps their mean.

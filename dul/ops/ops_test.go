@@ -292,29 +292,6 @@ func TestExponentialsAtTheEdges(t *testing.T) {
 	}
 }
 
-func TestLogSumExpDoesNotOverflow(t *testing.T) {
-	for _, offset := range []float64{0, 1e4, -1e4} {
-		x := fixtures.Matrix(1, 2, offset, offset+math.Log(3))
-		out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": x}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-			y := ops.LogSumExp(in["x"])
-			return []*graph.Node{y, graph.Gradient(graph.ReduceAllSum(y), in["x"])[0]}
-		})
-		if got, want := out[0].Values[0], offset+math.Log(4); math.Abs(got-want) > 1e-9 {
-			t.Errorf("log-sum-exp at offset %g is %g, want %g", offset, got, want)
-		}
-		fixtures.Compare(t, "softmax", out[1], fixtures.Matrix(1, 2, 0.25, 0.75), 1e-11)
-	}
-}
-
-func TestFullRow(t *testing.T) {
-	out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": fixtures.Zeros(2, 3, 4)}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{ops.FullRow(in["x"], 2.5, 2)}
-	})[0]
-	if !slices.Equal(out.Dims, []int{2, 1, 2}) || !slices.Equal(out.Values, []float64{2.5, 2.5, 2.5, 2.5}) {
-		t.Errorf("FullRow is %v of shape %v", out.Values, out.Dims)
-	}
-}
-
 // A value that is used twice gets the sum of both gradients, and two losses of
 // one graph get gradients of their own.
 func TestWithGradientIsUsedTwice(t *testing.T) {

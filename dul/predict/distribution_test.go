@@ -3,7 +3,6 @@ package predict_test
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -109,33 +108,6 @@ func TestMixtureOfDistributions(t *testing.T) {
 	}
 	if q := must.Get(p.Quantile(0.5))(t); q[0] != 2 || q[1] != 2 {
 		t.Errorf("medians %v, want 2 and 2", q)
-	}
-}
-
-// The central interval of a level contains that part of draws from the distribution.
-func TestDrawsAreCovered(t *testing.T) {
-	const n = 2000
-	location := fixtures.Random(rand.New(rand.NewPCG(6, 7)), n).Values
-	src := rand.NewPCG(8, 9)
-	for name, c := range map[string]struct {
-		l    likelihood.Likelihood
-		draw func() float64
-	}{
-		"Gaussian": {likelihood.Gaussian{}, distuv.Normal{Sigma: 1, Src: src}.Rand},
-		"StudentT": {likelihood.StudentT{Nu: 3}, distuv.StudentsT{Sigma: 1, Nu: 3, Src: src}.Rand},
-	} {
-		t.Run(name, func(t *testing.T) {
-			y := slices.Clone(location)
-			for i := range y {
-				y[i] += c.draw()
-			}
-			for _, level := range []float64{0.5, 0.9} {
-				got := must.Get(given(t, c.l, location...).Coverage(y, level))(t)
-				if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
-					t.Errorf("%g of the draws are in the interval of level %g (z = %.1f)", got, level, z)
-				}
-			}
-		})
 	}
 }
 
