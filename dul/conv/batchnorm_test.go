@@ -2,7 +2,6 @@ package conv_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -15,17 +14,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/must"
 )
-
-// normalised is the formula of BatchNorm's doc comment with given statistics.
-func normalised(x fixtures.Array, mean, variance, scale, shift []float64) fixtures.Array {
-	y := fixtures.Zeros(x.Dims...)
-	row := len(x.Values) / x.Dims[0]
-	for i, v := range x.Values {
-		c := i / row
-		y.Values[i] = scale[c]*(v-mean[c])/math.Sqrt(variance[c]+1e-5) + shift[c]
-	}
-	return y
-}
 
 // moments are the mean and the variance, divided by the count, of each channel.
 func moments(x fixtures.Array) (mean, variance []float64) {
@@ -57,31 +45,6 @@ func inputs(rng *rand.Rand, batch, height, width int) fixtures.Values {
 		x.Values[i] = 1.5 + 0.5*x.Values[i]
 	}
 	return fixtures.Values{"x": x, "/norm/scale": fixtures.Matrix(2, 1, 1.5, -0.7), "/norm/shift": fixtures.Matrix(2, 1, 0.3, -2)}
-}
-
-func TestBatchNormInTraining(t *testing.T) {
-	values := inputs(rand.New(rand.NewPCG(1, 2)), 3, 2, 4)
-	mean, variance := moments(values["x"])
-	want := normalised(values["x"], mean, variance, values["/norm/scale"].Values, values["/norm/shift"].Values)
-	for dtype, tolerance := range map[dtypes.DType]float64{dtypes.Float64: 1e-13, dtypes.Float32: 2e-5} {
-		out := fixtures.Evaluate(t, dtype, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{batchNorm(true)(s, in)}
-		})
-		fixtures.Compare(t, "normalised by the batch", out[0], want, tolerance)
-	}
-}
-
-func TestBatchNormInEvaluation(t *testing.T) {
-	values := inputs(rand.New(rand.NewPCG(3, 4)), 3, 2, 4)
-	values["/norm/running_mean"] = fixtures.Matrix(2, 1, 2, -1)
-	values["/norm/running_variance"] = fixtures.Matrix(2, 1, 0.3, 4)
-	want := normalised(values["x"], []float64{2, -1}, []float64{0.3, 4}, values["/norm/scale"].Values, values["/norm/shift"].Values)
-	for dtype, tolerance := range map[dtypes.DType]float64{dtypes.Float64: 1e-13, dtypes.Float32: 2e-5} {
-		out := fixtures.Evaluate(t, dtype, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{batchNorm(false)(s, in)}
-		})
-		fixtures.Compare(t, "normalised by the running statistics", out[0], want, tolerance)
-	}
 }
 
 func TestBatchNormGradients(t *testing.T) {

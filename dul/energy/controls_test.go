@@ -20,13 +20,6 @@ import (
 func TestDiagonalIsLDLWithoutCorrelations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 21))
 	logVariance := fixtures.Random(rng, 1, 3)
-	t.Run("dense", func(t *testing.T) {
-		x := fixtures.Random(rng, 5, 3)
-		e, ll := denseTerms(t, energy.Diagonal{}, fixtures.Values{"x": x, "/energy/log_variance": logVariance})
-		wantE, wantLL := ldl(t, fixtures.Zeros(3, 3), logVariance, x)
-		fixtures.Compare(t, "energy", e, wantE, 1e-14)
-		fixtures.Compare(t, "log-likelihood", ll, wantLL, 1e-14)
-	})
 	for _, w := range windows {
 		t.Run(fmt.Sprintf("%+v", w), func(t *testing.T) {
 			x := fixtures.Random(rng, 3, 2, 4, 5)
