@@ -2,7 +2,6 @@ package nets_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -336,34 +335,5 @@ func TestLayersOfGoMLX(t *testing.T) {
 	p := must.Get(predict.Sample(ctx, inGraph, data.Inputs, predict.Options{Samples: 2}))(t)
 	if !slices.Equal(p.Mean[0], p.Mean[1]) {
 		t.Error("dropout acts in prediction")
-	}
-	// A run that is stopped resumes with the dropout that it would have had.
-	folder := t.TempDir()
-	fitOrGoOn := func(folder string, stop int) (*nets.Model, error) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		m := must.Get(nets.New(fixtures.Backend(t), over(t, mixed(0.5), dul.Density{}), likelihood.Gaussian{}, 3))(t)
-		fit := train.Trainer{Settings: train.Settings{
-			Epochs: 4, BatchSize: 4, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}},
-			Checkpoints: train.Checkpoints{Folder: folder},
-			Progress: func(p train.Progress) {
-				if p.Step == stop {
-					cancel()
-				}
-			},
-		}
-		return m, fit.Fit(ctx, m, data)
-	}
-	if _, err := fitOrGoOn(folder, 3); !errors.Is(err, context.Canceled) {
-		t.Fatalf("stopping: %v", err)
-	}
-	stopped, err := fitOrGoOn(folder, 0)
-	must.Do(t, err)
-	whole, err := fitOrGoOn("", 0)
-	must.Do(t, err)
-	for _, path := range []string{"first/dense/weights", "steps", "output/gamma_log_variance"} {
-		if !slices.Equal(values(t, stopped, path), values(t, whole, path)) {
-			t.Errorf("%s of the run that was stopped is %v, of the other %v", path, values(t, stopped, path), values(t, whole, path))
-		}
 	}
 }
