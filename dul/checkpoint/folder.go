@@ -49,9 +49,6 @@ const lockName = ".lock"
 // what killed runs left unfinished there. Save will keep the newest checkpoints,
 // keep of them. It is an error if another process has the folder open.
 func Open(path string, keep int) (*Folder, error) {
-	if keep < 1 {
-		return nil, fmt.Errorf("checkpoint: %d checkpoints are to be kept in %s; it must be at least 1", keep, path)
-	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint: making the folder: %w", err)
 	}
@@ -83,12 +80,6 @@ func (f *Folder) Close() error {
 // checkpoint; saving an earlier step than that of the newest checkpoint which
 // Restore has not refused is an error, as it would mix two runs.
 func (f *Folder) Save(step int, state State) error {
-	if !f.lock.Locked() {
-		return fmt.Errorf("checkpoint: %s was closed", f.path)
-	}
-	if step < 0 {
-		return fmt.Errorf("checkpoint: saving step %d: it is negative", step)
-	}
 	existing, err := f.list()
 	if err != nil {
 		return err

@@ -252,9 +252,6 @@ func TestTheNewestAreKept(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	path := t.TempDir()
-	if _, err := checkpoint.Open(path, 0); err == nil {
-		t.Error("no error for keeping none")
-	}
 	taken := filepath.Join(path, "file")
 	must.Do(t, os.WriteFile(taken, nil, 0o600))
 	if _, err := checkpoint.Open(taken, 1); err == nil || !strings.Contains(err.Error(), taken) {
@@ -265,9 +262,6 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("opening a folder twice: %v", err)
 	}
 	must.Do(t, f.Close())
-	if err := f.Save(1, checkpoint.State{Store: filled(1, 1)}); err == nil || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("saving into a closed folder: %v", err)
-	}
 	open(t, path, 1)
 }
 
@@ -285,7 +279,6 @@ func TestSaveRefuses(t *testing.T) {
 		state checkpoint.State
 		says  string
 	}{
-		{"step", -1, checkpoint.State{Store: filled(1, 1)}, "negative"},
 		{"progress", 1, checkpoint.State{Store: filled(1, 1), Progress: func() {}}, "progress"},
 		{"setting", 1, checkpoint.State{Store: withParameter}, "type not registered for interface: struct {}"},
 		{"no value", 1, checkpoint.State{Store: noValue}, "reading variable /mo"},
