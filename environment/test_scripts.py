@@ -253,9 +253,6 @@ class Arguments(unittest.TestCase):
         for command, text in (
             (("setup", "now"), '"now"'),
             (("reproduce", "--fast"), '"--fast"'),
-            (("reproduce", "--only"), "--only needs the name"),
-            (("reproduce", "--only", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
-            (("reproduce", "--only", "../x"), 'no notebook "../x"'),
             (("test", "everything"), '"everything"'),
             (("test", "--all", "x"), '"--all x"'),
             (("slides",), "needs the name of a notebook"),
