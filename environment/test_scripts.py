@@ -258,8 +258,7 @@ class Arguments(unittest.TestCase):
             (("slides",), "needs the name of a notebook"),
             (("slides", "--fast"), 'no notebook "--fast"'),
             (("slides", "02_bayes_to_layer"), "no cell of 02_bayes_to_layer is marked as a slide; marked are: 00_start_here.ipynb"),
-            (("lab", "--port=http"), '"http" is not a port number'),
-            (("lab", "--port=65536"), '"65536" is not a port number, from 0 to 65535'),
+            (("lab", "--prot=1"), '"--prot=1"'),
         ):
             with self.subTest(" ".join(command)):
                 status, printed = self.status(*command)
