@@ -49,5 +49,5 @@ func TestTrainAndPredict(t *testing.T) {
 	}
 	fails(t, "an image that there is not", errorOf(said[0].Strip("none", 8)), "no image 8")
 	svhn := must.Get(datasets.SVHNSample())(t)
-	fails(t, "images without labels", errorOf(TrainAndPredict(t.Context(), e, nil, svhn)), "which have no labels")
+	fails(t, "images without labels", errorOf(TrainAndPredict(t.Context(), e, nil, svhn, svhn)), "neither Targets nor Labels")
 }

@@ -27,9 +27,6 @@ type Predictions struct {
 // which may be of other classes: for a look at what becomes of a network in a short time. Images are mirrored at random,
 // but not shifted, which pays only over many epochs.
 func TrainAndPredict(ctx context.Context, e experiment.Experiment, progress func(done float64, note string), images *datasets.Images, sets ...*datasets.Images) ([]*Predictions, error) {
-	if images.Labels == nil {
-		return nil, fmt.Errorf("cifar: training on images of %s, which have no labels", images.Name)
-	}
 	stats := datasets.FitChannelStats(images, nil)
 	of := func(m *datasets.Images) train.Dataset {
 		return train.Dataset{Inputs: pixels(m, standardization(stats))}
