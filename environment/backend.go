@@ -121,9 +121,8 @@ func openRequested(config string) (compute.Backend, string, error) {
 		err = fmt.Errorf("%w%s", err, howToInstall(options))
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: %s=%q does not work: %w (compiled in: %s; unset %s to let the program choose, or set %s=%s)",
-			ErrBackend, ConfigVariable, config, err, strings.Join(compiledIn(), ", "),
-			ConfigVariable, ConfigVariable, GoSequential)
+		return nil, "", fmt.Errorf("%w: %s=%q does not work: %w (unset %s to let the program choose, or set %s=%s)",
+			ErrBackend, ConfigVariable, config, err, ConfigVariable, ConfigVariable, GoSequential)
 	}
 	return backend, line(backend, "asked for by "+ConfigVariable, nil), nil
 }

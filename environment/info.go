@@ -145,15 +145,6 @@ func setting(build *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// compiledIn returns the names of the backends that this program contains.
-func compiledIn() []string {
-	names := []string{gobackend.BackendName}
-	if xlaCompiledIn {
-		names = append(names, "xla")
-	}
-	return names
-}
-
 // processor returns the model of the CPU and the number of cores that this
 // process may use, as "AMD EPYC 7B13, 2 cores". Where the model is unknown the
 // architecture stands in its place.
