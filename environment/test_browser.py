@@ -146,7 +146,7 @@ class Lab(Browser):
         self.run_cell('import "example.com/none"\n\n%%\nnone.None()').get_by_text("!*with-network go get").first.wait_for()
 
     def test_after_a_restart(self):
-        """What was kept is there, and a cell that needs another one says so."""
+        """What was kept is there, and a cell that needs another one says which."""
         page = self.page
         notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "gonb", "display_name": "Go (gonb)"}})
         keeps = 'import "densityuncertainty/environment/notebook"\n\nfunc twice(x int) int { return 2 * x }\n\n%%\nnotebook.Keep("number", twice(21))'
@@ -179,7 +179,7 @@ class Lab(Browser):
         run(1, "kept 42")
         cells.nth(1).get_by_text("was kept on").wait_for()
         run(2, "no cell has kept “other”")
-        run(3, "run first the cell that declares twice")
+        run(3, "is declared in the cell with “func twice” below “1. The start”")
 
 
 MEASURE = """() => ({

@@ -3,6 +3,9 @@
 package goexec
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -25,7 +28,56 @@ func explain(message string) string {
 		return message + "\nGo compiles no variable that nothing uses: print it, or write _ = " + unused.FindStringSubmatch(message)[1] + " below it."
 	case unknown.MatchString(message):
 		name := unknown.FindStringSubmatch(message)[1]
-		return message + "\nA cell is a program of its own, and values end with it: notebook.Keep carries " + name + " on, notebook.Kept brings it back; declarations (func, type, var, const) above %% stay. After a restart of the kernel, run first the cell that declares " + name + "."
+		if cell := declares(os.Getenv("JPY_SESSION_NAME"), name); cell != "" {
+			return message + "\n" + name + " is declared in " + cell + ". Run that cell first, as after every restart of the kernel."
+		}
+		return message + "\nA cell is a program of its own, and values end with it: notebook.Keep carries " + name + " on, notebook.Kept brings it back; declarations (func, type, var, const) above %% stay."
 	}
 	return message
+}
+
+// declares says which cell of a notebook, of which the path is given, declares a
+// name above %%, or nothing.
+func declares(path, name string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	var notebook struct {
+		Cells []struct {
+			Type   string          `json:"cell_type"`
+			Source json.RawMessage `json:"source"`
+		} `json:"cells"`
+	}
+	if json.Unmarshal(content, &notebook) != nil {
+		return ""
+	}
+	declaration := regexp.MustCompile(`(?m)^(?:func|type|var|const) ` + name + `\b|^(?:var|const|type) \((?:[^)]*\n)?\s+` + name + `\b`)
+	heading := ""
+	for _, cell := range notebook.Cells {
+		var text string
+		var lines []string
+		if json.Unmarshal(cell.Source, &lines) == nil {
+			text = strings.Join(lines, "")
+		} else if json.Unmarshal(cell.Source, &text) != nil {
+			continue
+		}
+		if cell.Type == "markdown" {
+			for line := range strings.SplitSeq(text, "\n") {
+				if title := strings.TrimLeft(line, "#"); title != line {
+					heading = strings.TrimSpace(title)
+				}
+			}
+			continue
+		}
+		above, _, _ := strings.Cut("\n"+text, "\n%%")
+		if found := declaration.FindString(above); found != "" {
+			place := "the cell with “" + strings.TrimSpace(found) + "”"
+			if heading != "" {
+				place += fmt.Sprintf(" below “%s”", heading)
+			}
+			return place
+		}
+	}
+	return ""
 }

@@ -1,6 +1,8 @@
 package goexec
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -25,5 +27,29 @@ func TestExplain(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+func TestWhichCellDeclares(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.ipynb")
+	const notebook = `{"cells": [
+		{"cell_type": "markdown", "source": ["# T\n", "\n", "## 1. Data\n"]},
+		{"cell_type": "code", "source": ["var data = 3\n", "\n", "func features(x int) int { return x }\n", "%%\n", "var inner = 1\n"]},
+		{"cell_type": "code", "source": "const (\n\ta = 1\n\tb = 2\n)"}
+	]}`
+	if err := os.WriteFile(path, []byte(notebook), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("JPY_SESSION_NAME", path)
+	for name, want := range map[string]string{
+		"features": "features is declared in the cell with “func features” below “1. Data”. Run that cell first",
+		"data":     "the cell with “var data” below “1. Data”",
+		"b":        "below “1. Data”. Run",
+		"inner":    "notebook.Keep carries inner on", // it ends with its cell
+		"feature":  "notebook.Keep carries feature on",
+	} {
+		if got := explain("main.go:3:1: undefined: " + name); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
