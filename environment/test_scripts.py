@@ -410,6 +410,11 @@ class Completion(unittest.TestCase):
                 time.sleep(0.5)
             self.assertIn("Println", found)
 
+            # A cell of Windows runs.
+            said = []
+            client.execute_interactive('\ufeffimport "fmt"\r\n\r\n%%\r\nfmt.Println("from", "Windows")\r\n', output_hook=lambda message: said.append(message["content"].get("text")), timeout=300)
+            self.assertIn("from Windows\n", said)
+
             # The language server ends with a kernel that is killed.
             servers = [one for one in psutil.Process().children(recursive=True) if one.name() == "gopls"]
             self.assertTrue(servers)

@@ -21,6 +21,9 @@ REPLACEMENTS = (
     ),
     ("internal/goexec/execcode.go", "res := bytes.Join([][]byte{cellText, match}, nil)", "res := bytes.TrimSpace(cellText)"),
     ("internal/goexec/execcode.go", "				if len(annotator.errorLines) > 0 {\n					annotator.state.DisplayErrorLines(msg, annotator.errorLines, exitErr)\n				}\n", ""),
+    # Cells of Windows have other line ends, and may begin with a byte order mark.
+    ("internal/dispatcher/dispatcher.go", 'lines := strings.Split(code, "\\n")', 'lines := strings.Split(kernel.Plain(code), "\\n")'),
+    ("internal/kernel/encoding.go", '	lines = strings.Split(cellContent, "\\n")\n', '	lines = strings.Split(cellContent, "\\n")\n	defer func() { lines = strings.Split(Plain(cellContent), "\\n") }()\n'),
     # Completions do not wait for a language server that is still starting.
     (
         "internal/dispatcher/dispatcher.go",
