@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"densityuncertainty/environment/atomicfile"
@@ -129,8 +131,13 @@ func encode(value any) ([]byte, error) {
 // keepable returns an error that says why values of a type cannot be kept, or nil. above are the types that it is part
 // of. What an interface holds is not known before there is a value.
 func keepable(t reflect.Type, above ...reflect.Type) error {
-	if t == nil {
+	switch t {
+	case nil:
 		return errors.New("nil cannot be kept")
+	case reflect.TypeFor[*model.Store](), reflect.TypeFor[model.Store]():
+		return errors.New("the parameters of a model cannot be kept; write them to a file with checkpoint.Export")
+	case reflect.TypeFor[*tensors.Tensor]():
+		return errors.New("a GoMLX tensor cannot be kept; keep its values, as tensors.MustCopyFlatData returns them")
 	}
 	if slices.Contains(above, t) || t.Implements(reflect.TypeFor[gob.GobEncoder]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[gob.GobEncoder]()) {
 		return nil

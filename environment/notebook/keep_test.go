@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/nets"
 )
@@ -48,7 +49,8 @@ func TestWhatCannotBeKept(t *testing.T) {
 	}{
 		{"a function", func() { Keep("x", func() {}) }, "type func() cannot be kept"},
 		{"in a field", func() { Keep("x", struct{ F []func() }{}) }, "field F"},
-		{"tensors", func() { Keep("x", map[string]*tensors.Tensor{}) }, "no exported fields"},
+		{"a store", func() { Keep("x", model.NewStore()) }, "checkpoint.Export"},
+		{"a tensor", func() { Keep("x", map[string]*tensors.Tensor{}) }, "keep its values"},
 		{"models", func() { Keep("x", []*nets.Model{}) }, "field Store"},
 		{"no exported field", func() { Keep("x", hidden{"a"}) }, "no exported fields"},
 		{"nil", func() { Keep("x", nil) }, "nil cannot be kept"},
@@ -119,6 +121,9 @@ func TestKeep(t *testing.T) {
 	t.Setenv("GONB_TMP_DIR", filepath.Join(t.TempDir(), "none"))
 	if got := panicOf(func() { Keep("x", 1) }); !strings.Contains(got, "kept-x.gob") {
 		t.Errorf("no such folder: panic %q", got)
+	}
+	if got := panicOf(func() { Keep("x", func() {}) }); !strings.Contains(got, `"x"`) {
+		t.Errorf("a function: panic %q", got)
 	}
 	if _, err := readKept("x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after failures: %v", err)
