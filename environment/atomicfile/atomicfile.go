@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Temporary files are called .NAME.RANDOM.part.
@@ -74,5 +76,14 @@ func RemoveLeftovers(folder string) error {
 	return nil
 }
 
-// explain says what was being written.
-func explain(path string, err error) error { return fmt.Errorf("writing %s: %w", path, err) }
+// explain says what was being written and, where the system's error is one
+// that a person can mend, how.
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("writing %s: the disk or your share of it is full; free some space or choose another folder: %w", path, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("writing %s: not allowed to write in %s; change its permissions or choose another folder: %w", path, filepath.Dir(path), err)
+	}
+	return fmt.Errorf("writing %s: %w", path, err)
+}

@@ -54,22 +54,41 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
+// failures are what may go wrong while contents are written, and what the error
+// must say.
+var failures = map[string]struct {
+	err  error
+	says string
+}{
+	"disk full":     {&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "free some space"},
+	"quota":         {syscall.EDQUOT, "free some space"},
+	"no permission": {&fs.PathError{Op: "write", Path: "x", Err: syscall.EACCES}, "not allowed to write"},
+	"other":         {io.ErrUnexpectedEOF, "unexpected EOF"},
+}
+
 func TestFailedWriteLeavesTheOldFile(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, "a.txt")
-	write(t, path, "old")
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		if _, err := io.WriteString(w, "half of the n"); err != nil {
-			return err
-		}
-		return syscall.ENOSPC
-	})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
-		t.Errorf("the error is %v, want one that names the file and wraps %v", err, syscall.ENOSPC)
-	}
-	require(t, path, "old")
-	if got := names(t, folder); got != "a.txt" {
-		t.Errorf("the folder holds %s", got)
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			path := filepath.Join(folder, "a.txt")
+			write(t, path, "old")
+			err := atomicfile.Write(path, func(w io.Writer) error {
+				if _, err := io.WriteString(w, "half of the n"); err != nil {
+					return err
+				}
+				return failure.err
+			})
+			if !errors.Is(err, failure.err) {
+				t.Fatalf("the error is %v, want one that wraps %v", err, failure.err)
+			}
+			if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), failure.says) {
+				t.Errorf("the error %q does not name the file or say %q", err, failure.says)
+			}
+			require(t, path, "old")
+			if got := names(t, folder); got != "a.txt" {
+				t.Errorf("the folder holds %s", got)
+			}
+		})
 	}
 }
 
@@ -114,6 +133,18 @@ func TestMissingFolder(t *testing.T) {
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 			t.Errorf("%s: %v, want an error that names the missing folder", name, err)
 		}
+	}
+}
+
+func TestFolderThatMayNotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	must.Do(t, os.Chmod(folder, 0o555))
+	if err := os.WriteFile(filepath.Join(folder, "probe"), nil, 0o600); err == nil {
+		t.Skip("this user may write everywhere")
+	}
+	err := atomicfile.WriteBytes(filepath.Join(folder, "a"), nil)
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "not allowed to write in "+folder) {
+		t.Errorf("the error is %v", err)
 	}
 }
 
