@@ -82,9 +82,15 @@ func Distances(name string, panels ...Pairs) (Figure, error) {
 	f := Figure{Name: name, Panels: [][]*plot.Plot{nil}, Width: vg.Points(float64(205*len(panels)) + 20), Height: 220,
 		Caption: words.Caption("distances", nil)}
 	for i, pairs := range panels {
+		if len(pairs.Inputs) == 0 || len(pairs.Features) != len(pairs.Inputs) || len(pairs.Across) != len(pairs.Inputs) {
+			return Figure{}, fmt.Errorf("report: %s: %s has %d, %d and %d entries of pairs, want as many of each, and some", name, pairs.Title, len(pairs.Inputs), len(pairs.Features), len(pairs.Across))
+		}
 		least, most := math.Inf(1), 0.0
 		var x, y [2][]float64 // within a class, across
 		for j, d := range pairs.Inputs {
+			if !(d > 0) {
+				return Figure{}, fmt.Errorf("report: %s: %s: the inputs of pair %d have the distance %g; it must be positive", name, pairs.Title, j, d)
+			}
 			k := 0
 			if pairs.Across[j] {
 				k = 1

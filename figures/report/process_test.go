@@ -55,4 +55,9 @@ func TestDistances(t *testing.T) {
 	if got := f.Panels[0][0].Title.Text; !strings.HasSuffix(got, "stretched 0.5 to 3 times") {
 		t.Errorf("title %q", got)
 	}
+	for _, bad := range []report.Pairs{{}, {Inputs: []float64{1}, Features: []float64{1}}, {Inputs: []float64{0}, Features: []float64{1}, Across: []bool{true}}} {
+		if _, err := report.Distances("stretch", bad); err == nil {
+			t.Errorf("%+v was drawn", bad)
+		}
+	}
 }
