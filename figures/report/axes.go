@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -70,7 +72,27 @@ func (roundTicks) Ticks(low, high float64) []plot.Tick {
 			best = ticks
 		}
 	}
+	if len(best) == 0 { // low and high are neighbours among the floats
+		for _, end := range []float64{low, high} {
+			best = append(best, plot.Tick{Value: end, Label: strconv.FormatFloat(end, 'g', -1, 64)})
+		}
+	}
 	return best
+}
+
+// drawable returns an error if no picture can have the axis.
+func drawable(a plot.Axis) error {
+	switch _, log := a.Scale.(plot.LogScale); {
+	case log && a.Min <= 0:
+		return errors.New("is logarithmic, where 0 and less have no place; draw them where it begins (see LogAxis)")
+	case math.IsNaN(a.Min) || math.IsNaN(a.Max) || (math.IsInf(a.Min, 0) || math.IsInf(a.Max, 0)) && a.Min < a.Max: // of nothing it is from +Inf to -Inf
+		return errors.New("is not finite; look for NaN and infinities in what the plot shows")
+	case math.IsInf(a.Max-a.Min, 1):
+		return fmt.Errorf("would go from %v to %v, which are too far apart", a.Min, a.Max)
+	case a.Min == a.Max && a.Min+1 == a.Min:
+		return fmt.Errorf("shows %v alone, around which there is no room for numbers", a.Min)
+	}
+	return nil
 }
 
 // LogAxis makes an axis logarithmic, from the smallest of the values above 0, but at most three powers of ten below the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -51,6 +52,24 @@ const pngDPI = 192
 func (f Figure) Bytes(format string) ([]byte, error) {
 	if len(f.Panels) == 0 || len(f.Panels[0]) == 0 {
 		return nil, fmt.Errorf("report: figure %s has no panels", f.Name)
+	}
+	for _, row := range slices.Concat(f.Panels, f.Strips) {
+		if len(row) != len(f.Panels[0]) {
+			return nil, fmt.Errorf("report: figure %s has rows of different length", f.Name)
+		}
+	}
+	if len(f.Strips) > 0 && len(f.Strips) != len(f.Panels) {
+		return nil, fmt.Errorf("report: figure %s has %d rows of panels, but %d of strips", f.Name, len(f.Panels), len(f.Strips))
+	}
+	for _, p := range slices.Concat(slices.Concat(f.Panels, f.Strips)...) {
+		if p == nil {
+			continue
+		}
+		for i, axis := range []plot.Axis{p.X, p.Y} {
+			if err := drawable(axis); err != nil {
+				return nil, fmt.Errorf("report: figure %s: the %c axis %w", f.Name, "xy"[i], err)
+			}
+		}
 	}
 	var canvas interface {
 		vg.CanvasSizer

@@ -107,6 +107,31 @@ func TestLogAxis(t *testing.T) {
 	}
 }
 
+// Any two finite values are drawn, or an error says why not; no picture loops, panics or has a NaN.
+func FuzzAxes(f *testing.F) {
+	for _, pair := range [][2]float64{{0.3, 0.1 + 0.2}, {0.3, math.Nextafter(0.3, 1)}, {0, 1}, {1, 1}, {0, 0}, {0, 5e-324}, {1e300, 1e300}, {-1.7e308, 1.7e308}, {1e16, 1e16 + 2}, {-1, 1e-300}} {
+		for _, log := range []bool{false, true} {
+			f.Add(pair[0], pair[1], log)
+		}
+	}
+	f.Fuzz(func(t *testing.T, a, b float64, log bool) {
+		p := report.New("", "x", "y")
+		if log {
+			report.LogAxis(&p.Y, []float64{a, b})
+		}
+		if report.Line(p, "", []float64{1, 2}, []float64{a, b}, report.Blue) != nil {
+			t.Skip("not finite")
+		}
+		content, err := report.Single("f", p, 100, 100).Bytes(report.SVG)
+		if log && min(a, b) <= 0 && (err == nil || !strings.Contains(err.Error(), "logarithmic")) {
+			t.Errorf("the error of %v and %v on a logarithmic axis is %v", a, b, err)
+		}
+		if bytes.Contains(content, []byte("NaN")) {
+			t.Errorf("the picture of %v and %v has a NaN", a, b)
+		}
+	})
+}
+
 // A comparison of pictures must notice a line that moved.
 func TestGoldenNoticesAChange(t *testing.T) {
 	if before, after := figtest.PNG(t)(shapes(0.3)), figtest.PNG(t)(shapes(0.28)); figtest.Same(t, before, after) {
@@ -156,8 +181,11 @@ func TestFigureFormats(t *testing.T) {
 	if _, err := f.Bytes("gif"); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
 		t.Errorf("unknown format: %v", err)
 	}
-	if _, err := (report.Figure{}).Bytes(report.PNG); err == nil {
-		t.Error("a figure without panels was drawn")
+	rows := [][]*plot.Plot{{nil}, {nil}}
+	for _, bad := range []report.Figure{{}, {Panels: [][]*plot.Plot{{nil}, {nil, nil}}}, {Panels: rows, Strips: rows[:1]}, {Panels: rows[:1], Strips: [][]*plot.Plot{{nil, nil}}}} {
+		if _, err := bad.Bytes(report.PNG); err == nil {
+			t.Error("a bad grid was drawn")
+		}
 	}
 }
 
