@@ -121,12 +121,7 @@ func Mean(values []float64) float64 { return stat.Mean(values, nil) }
 // MeanStd is the arithmetic mean and the sample standard deviation, with n-1 in the denominator: the
 // spread of the values, not the standard error of their mean (which is smaller by sqrt n). The standard
 // deviation of a single value is NaN.
-func MeanStd(values []float64) (mean, std float64) {
-	if len(values) == 1 {
-		return values[0], math.NaN()
-	}
-	return stat.MeanStdDev(values, nil)
-}
+func MeanStd(values []float64) (mean, std float64) { return stat.MeanStdDev(values, nil) }
 
 // Bootstrap is the percentile interval of a number computed from n examples (Efron 1979): f is evaluated
 // on replicates resamples of n of the indices 0 to n-1, drawn with replacement, and the interval holds the
