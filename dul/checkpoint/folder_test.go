@@ -209,15 +209,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestEmptyFolderHasNothing(t *testing.T) {
-	f := open(t, t.TempDir(), 1)
-	store := model.NewStore()
-	found, err := f.Restore(checkpoint.State{Store: store})
-	if err != nil || found.Found || store.NumVariables() != 0 {
-		t.Errorf("restored %+v from an empty folder: %v", found, err)
-	}
-}
-
 func TestTheNewestAreKept(t *testing.T) {
 	path := t.TempDir()
 	f := open(t, path, 2)
