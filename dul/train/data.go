@@ -113,20 +113,15 @@ type order struct {
 }
 
 func newOrder(seed uint64, n int, own Order) *order {
-	o := &order{seed: seed, n: n, own: own}
-	o.restart()
-	return o
-}
-
-func (o *order) restart() {
-	o.epoch, o.indices, o.rng = -1, make([]int, o.n), rand.New(rand.NewPCG(o.seed, shuffleStream))
+	o := &order{seed: seed, n: n, own: own, epoch: -1, indices: make([]int, n), rng: rand.New(rand.NewPCG(seed, shuffleStream))}
 	for i := range o.indices {
 		o.indices[i] = i
 	}
+	return o
 }
 
-// of returns the order of an epoch. Every epoch shuffles the order of the one
-// before; going back begins again.
+// of returns the order of an epoch, which is not before the one that was asked for last. Every
+// epoch shuffles the order of the one before.
 func (o *order) of(epoch int) ([]int, error) {
 	if o.own != nil {
 		if o.epoch != epoch {
@@ -137,9 +132,6 @@ func (o *order) of(epoch int) ([]int, error) {
 			o.epoch = epoch
 		}
 		return o.indices, nil
-	}
-	if epoch < o.epoch {
-		o.restart()
 	}
 	for ; o.epoch < epoch; o.epoch++ {
 		o.rng.Shuffle(o.n, func(i, j int) { o.indices[i], o.indices[j] = o.indices[j], o.indices[i] })
