@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -28,23 +27,17 @@ func SignedRank(differences []float64) float64 {
 	case len(d) > mostRanked:
 		panic(fmt.Sprintf("metrics: %d differences, want at most %d", len(d), mostRanked))
 	}
-	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
-	ranks := make([]int, len(d)) // twice the ranks, which are halves at most
-	for i := 0; i < len(d); {
-		j := i
-		for j < len(d) && math.Abs(d[j]) == math.Abs(d[i]) {
-			j++
-		}
-		for k := i; k < j; k++ {
-			ranks[k] = i + 1 + j
-		}
-		i = j
+	sizes := make([]float64, len(d))
+	for i, v := range d {
+		sizes[i] = math.Abs(v)
 	}
+	ranks := midranks(sizes)
 	total, sum := len(d)*(len(d)+1), 0
 	probability := make([]float64, total+1) // of each sum of ranks
 	probability[0] = 1
-	for i, r := range ranks {
-		if d[i] > 0 {
+	for _, e := range ascending(sizes) {
+		r := int(2 * ranks[e.index]) // ranks are halves at most
+		if d[e.index] > 0 {
 			sum += r
 		}
 		for s := total; s >= 0; s-- {
