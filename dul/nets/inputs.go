@@ -19,21 +19,6 @@ type Standardization struct {
 	Mean, Std []float64
 }
 
-// Check returns an error unless there are a finite mean and a positive, finite
-// standard deviation for each of the channels.
-func (p Standardization) Check(channels int) error {
-	if len(p.Mean) != channels || len(p.Std) != channels {
-		return fmt.Errorf("standardisation by %d means and %d standard deviations of images with %d channels; each channel needs one of both",
-			len(p.Mean), len(p.Std), channels)
-	}
-	for i, std := range p.Std {
-		if !(std > 0) || params.NotFinite([]float64{p.Mean[i], std}) >= 0 {
-			return fmt.Errorf("standardisation: the mean of channel %d is %g and its standard deviation %g; both must be finite, and the latter positive", i, p.Mean[i], std)
-		}
-	}
-	return nil
-}
-
 // Inputs are N inputs of a network: Floats or Pixels.
 type Inputs interface {
 	// Len is N.
@@ -139,7 +124,16 @@ func (p Pixels) Check() error {
 	if len(p.Bytes) == 0 || len(p.Bytes)%p.Size() != 0 {
 		return fmt.Errorf("%d bytes are not a positive number of images of %d bytes each", len(p.Bytes), p.Size())
 	}
-	return p.Standardization.Check(p.Channels())
+	mean, std := p.Standardization.Mean, p.Standardization.Std
+	if len(std) != len(mean) {
+		return fmt.Errorf("standardisation by %d means and %d standard deviations; each channel needs one of both", len(mean), len(std))
+	}
+	for i, s := range std {
+		if !(s > 0) || params.NotFinite([]float64{mean[i], s}) >= 0 {
+			return fmt.Errorf("standardisation: the mean of channel %d is %g and its standard deviation %g; both must be finite, and the latter positive", i, mean[i], s)
+		}
+	}
+	return nil
 }
 
 // Images makes a network's input of bytes, in the graph, so that only a byte a
