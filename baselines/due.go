@@ -42,10 +42,6 @@ type DUE struct {
 	Hidden SpectralNormed
 	// Start holds the inducing points to start from, of each replica, or one for all.
 	Start []Inducing
-	// Samples is the number of draws of f for Softmax; 0 means 32, as the authors'
-	// code scores images out of distribution. (In training that code has 10, GPyTorch's
-	// default.) A trainer averages their cross-entropies (likelihood.Categorical).
-	Samples int
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means
 	// 1e-4, or in double precision 1e-6.
 	Jitter     float64
@@ -62,9 +58,11 @@ func (l DUE) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.N
 
 // Dense is the head, for h of [..., n, width] and K = units processes; it adds the
 // KL divergence. For Gaussian it returns a draw of f, [..., n, K]. For Softmax it
-// returns, in training, the draws, [Samples, n, K], or [n, K] if that is one; in
+// returns, in training, 32 draws, [32, n, K], whose cross-entropies a trainer averages
+// (likelihood.Categorical); in
 // evaluation log mean_s softmax(f_s), [n, K], whose softmax is the predictive
-// distribution.
+// distribution. 32 is as the authors' code scores images out of distribution; in training
+// that code has 10, GPyTorch's default.
 //
 // Logits of the latter kind sum to one after exp, so that they have no
 // Dempster-Shafer score; the predictive entropy is DUE's.
@@ -72,22 +70,14 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	p := l.process(s, x, units)
 	stochastic.LayerLossesOf(x.Graph()).AddKL(p.kl())
 	mean, variance := p.moments()
-	samples := 1
-	if l.Likelihood == Softmax {
-		samples = number("baselines.DUE.Samples", l.Samples, 32)
-	}
 	n := x.Shape().Dim(-2)
-	if samples == 1 {
-		eps := stochastic.Draw(s, x, stochastic.Gaussian(), n, units)
-		f := graph.Add(mean, graph.Mul(graph.Sqrt(variance), eps))
-		if l.Likelihood == Gaussian || s.Store().IsTraining(x.Graph()) {
-			return f
-		}
-		return graph.Sub(f, ops.LogSumExp(f))
+	if l.Likelihood == Gaussian {
+		return graph.Add(mean, graph.Mul(graph.Sqrt(variance), stochastic.Draw(s, x, stochastic.Gaussian(), n, units)))
 	}
 	if x.Rank() != 2 {
-		panic(fmt.Errorf("DUE with several samples of replicas: features of shape %s; want [n, width]", x.Shape()))
+		panic(fmt.Errorf("DUE with the likelihood Softmax of replicas: features of shape %s; want [n, width]", x.Shape()))
 	}
+	const samples = 32
 	eps := graph.Reshape(stochastic.Draw(s, x, stochastic.Gaussian(), samples, n*units), samples, n, units)
 	f := graph.Add(graph.ExpandAxes(mean, 0), graph.Mul(graph.ExpandAxes(graph.Sqrt(variance), 0), eps))
 	if s.Store().IsTraining(x.Graph()) {

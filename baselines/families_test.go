@@ -143,7 +143,6 @@ func TestRefusedSettings(t *testing.T) {
 		{"baselines.SNGP.LengthScale is -1", baselines.SNGP{Examples: 2, LengthScale: -1}},
 		{"baselines.SNGP.FeatureScale is NaN", baselines.SNGP{Examples: 2, FeatureScale: math.NaN()}},
 		{"baselines.SNGP.RandomFeatures is -1", baselines.SNGP{Examples: 2, RandomFeatures: -1}},
-		{"baselines.DUE.Samples is -1", baselines.DUE{Start: start, Samples: -1}},
 		{"baselines.DUE.Jitter is -1", baselines.DUE{Start: start, Jitter: -1}},
 		{"DUE.Start has 2 starts for 1 replicas", baselines.DUE{Start: slices.Repeat(start, 2)}},
 	} {

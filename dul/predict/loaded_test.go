@@ -96,7 +96,7 @@ func TestLoadedModelsPredict(t *testing.T) {
 		finish func(m *nets.Model) error
 	}{
 		{"SNGP, images", softmax, func(m *nets.Model) error { return softmax.Posterior(m.Store, head) }},
-		{"DUE, images", baselines.DUE{Start: start, Samples: 3}, nil},
+		{"DUE, images", baselines.DUE{Start: start}, nil},
 	} {
 		all = append(all, entry{c.name, func() *nets.Model {
 			return newModel(t, nets.ResNet{Layers: c.layers, Blocks: []int{1}, Widths: []int{2}, Stem: 2}, likelihood.Categorical{Classes: classes}, 1)

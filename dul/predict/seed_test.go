@@ -31,10 +31,7 @@ func seededFamilies() map[string]nets.ConvLayers {
 		"Density, uniform": dul.Density{InitStd: 0.3, Noise: stochastic.Uniform01()},
 		"Density, t":       dul.Density{InitStd: 0.3, Noise: stochastic.StudentT{Nu: 5}},
 		"Rank1, tied":      baselines.Rank1{InitStd: 0.3, Tied: true},
-		"DUE": baselines.DUE{
-			Start:   []baselines.Inducing{{Points: []float64{0, 1, 2, 2, 1, 0, 3, 3}, LengthScale: 1}},
-			Samples: 3,
-		},
+		"DUE":              baselines.DUE{Start: []baselines.Inducing{{Points: []float64{0, 1, 2, 2, 1, 0, 3, 3}, LengthScale: 1}}},
 	}
 	for _, f := range convFamilies {
 		families[f.name] = f.layers
