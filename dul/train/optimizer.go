@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -58,34 +59,29 @@ func (o SGD) Update(s *model.Scope, value, gradient, rate, _ *graph.Node) *graph
 
 // Adam is Adam (Kingma & Ba 2015) with bias correction:
 //
-//	m = Beta1 m + (1 - Beta1) g,  v = Beta2 v + (1 - Beta2) g^2
-//	value = value - rate * (m / (1 - Beta1^t)) / (sqrt(v / (1 - Beta2^t)) + 1e-8)
+//	m = 0.9 m + 0.1 g,  v = Beta2 v + (1 - Beta2) g^2
+//	value = value - rate * (m / (1 - 0.9^t)) / (sqrt(v / (1 - Beta2^t)) + 1e-8)
 //
 // With Decoupled, the decay shrinks the value itself by rate * Decay (AdamW,
 // Loshchilov & Hutter 2019) instead of being added to the gradient.
 type Adam struct {
-	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
-	Decay        float64
-	Decoupled    bool
+	Beta2     float64 // 0 means 0.999
+	Decay     float64
+	Decoupled bool
 }
 
 // Check says which settings cannot be.
 func (o Adam) Check() error {
-	if !amount(o.Beta1) || !amount(o.Beta2) || max(o.Beta1, o.Beta2) >= 1 || !amount(o.Decay) {
-		return fmt.Errorf("train.Adam has Beta1 %g, Beta2 %g and Decay %g; none may be negative, and the first two must be below 1", o.Beta1, o.Beta2, o.Decay)
+	if !amount(o.Beta2) || o.Beta2 >= 1 || !amount(o.Decay) {
+		return fmt.Errorf("train.Adam has Beta2 %g and Decay %g; neither may be negative, and Beta2 must be below 1", o.Beta2, o.Decay)
 	}
 	return nil
 }
 
 // Update implements Optimizer.
 func (o Adam) Update(s *model.Scope, value, gradient, rate, step *graph.Node) *graph.Node {
-	beta1, beta2 := o.Beta1, o.Beta2
-	if beta1 == 0 {
-		beta1 = 0.9
-	}
-	if beta2 == 0 {
-		beta2 = 0.999
-	}
+	const beta1 = 0.9
+	beta2 := cmp.Or(o.Beta2, 0.999)
 	updated := value
 	if o.Decoupled {
 		updated = graph.Sub(value, graph.Mul(graph.MulScalar(value, o.Decay), rate))
