@@ -17,7 +17,7 @@ import (
 )
 
 // A Window is the geometry of a convolution: Size pixels that move by Stride over an
-// axis with Padding zeros on each side, fewer than Size. It is a square, unless Width says otherwise.
+// axis with Padding zeros on each side. It is a square, unless Width says otherwise.
 type Window struct {
 	Size, Stride, Padding int
 	// Width is the window along the width, where it differs from that along the
@@ -62,7 +62,7 @@ func (w Window) Out(height, width int) (high, wide int) {
 
 // out is the number of positions along an axis of n pixels. It panics if the window does not fit.
 func (e Extent) out(n int) int {
-	if e.Size < 1 || e.Stride < 1 || e.Padding < 0 || e.Padding >= e.Size || n+2*e.Padding < e.Size {
+	if e.Size < 1 || e.Stride < 1 || e.Padding < 0 || n+2*e.Padding < e.Size {
 		panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an axis of %d pixels", e.Size, e.Stride, e.Padding, n))
 	}
 	return (n+2*e.Padding-e.Size)/e.Stride + 1
@@ -145,7 +145,7 @@ func halves(x *graph.Node) (high, low *graph.Node) {
 // dL/dx of dL/dy, spread out by the stride, with the kernel turned by 180
 // degrees; dL/dkernel of x with dL/dy as a kernel, spread out by the stride, and
 // the batch in the place of the channels. (GoMLX's own gradient is wrong for
-// windows of even size.)
+// windows of even size and refuses large paddings.)
 func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 	sizes := [2]int{x.Shape().Dim(2), x.Shape().Dim(3)}
 	rows, columns := w.Axes()

@@ -25,7 +25,7 @@ var geometries = []struct {
 	{conv.Same(3, 2), 4, 4}, {conv.Same(3, 2), 5, 7}, {conv.Same(3, 2), 6, 5},
 	{conv.Window{Size: 3, Stride: 1, Padding: 0}, 5, 4}, {conv.Window{Size: 3, Stride: 2, Padding: 0}, 6, 7}, {conv.Window{Size: 3, Stride: 3, Padding: 1}, 7, 8},
 	{conv.Same(5, 1), 5, 6}, {conv.Same(5, 2), 6, 7}, {conv.Window{Size: 2, Stride: 1, Padding: 0}, 4, 3}, {conv.Window{Size: 2, Stride: 2, Padding: 1}, 5, 4},
-	{conv.Window{Size: 2, Stride: 3, Padding: 1}, 5, 6}, {conv.Window{Size: 4, Stride: 2, Padding: 1}, 8, 7},
+	{conv.Window{Size: 1, Stride: 1, Padding: 1}, 3, 3}, {conv.Window{Size: 2, Stride: 3, Padding: 2}, 5, 6}, {conv.Window{Size: 4, Stride: 2, Padding: 1}, 8, 7},
 	{conv.Sequence(3, 1), 1, 6}, {conv.Sequence(5, 2), 1, 7}, {conv.Sequence(3, 1), 4, 5},
 	{conv.Window{Size: 3, Stride: 2, Padding: 1, Width: conv.Extent{Size: 1, Stride: 1}}, 6, 4},
 	{conv.Window{Size: 2, Stride: 1, Padding: 0, Width: conv.Extent{Size: 5, Stride: 3, Padding: 2}}, 4, 8},

@@ -126,6 +126,12 @@ func (g grid) flat(x *graph.Node) *graph.Node {
 //	           a b c 0 a    the pixel; the first three columns are the positions
 //	           b c 0 0 0    what is right of it
 func patches(x *graph.Node, high, wide int, rows, columns graph.PadAxis) (*graph.Node, grid) {
+	cut := func(side *graph.PadAxis) graph.PadAxis { // of a window that has positions beyond all pixels
+		negative := graph.PadAxis{Start: min(side.Start, 0), End: min(side.End, 0)}
+		side.Start, side.End = side.Start-negative.Start, side.End-negative.End
+		return negative
+	}
+	x = pad(x, graph.PadAxis{}, graph.PadAxis{}, cut(&rows), cut(&columns))
 	channels, batch, height, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
 	g := grid{batch: batch, high: height + rows.Start + rows.End - high + 1, wide: width + columns.Start + columns.End - wide + 1}
 	// The zeros after a row are also those before the next one.
