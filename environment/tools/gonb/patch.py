@@ -55,6 +55,9 @@ REPLACEMENTS = (
     ("internal/goexec/inspect.go", '	"os"\n', '	"os"\n	"os/exec"\n'),
     # Endless output is cut.
     ("internal/kernel/messages.go", "return &jupyterStreamWriter{stream, msg}", "return limited(&jupyterStreamWriter{stream, msg})"),
+    # A kernel that is interrupted while it starts ends without a trace.
+    ("main.go", '		klog.Fatalf("Failed to create go executor: %+v", err)\n', '		kernel.StartFailed(k.Interrupted.Load, "create the Go executor", err)\n'),
+    ("main.go", '			klog.Fatalf("Failed to initialize go.work: %+v", err)\n', '			_ = goExec.Stop()\n			kernel.StartFailed(k.Interrupted.Load, "initialize go.work", err)\n'),
     # A kernel that is asked to stop twice stops once.
     ("internal/kernel/kernel.go", "	close(k.stop)\n", "	if !firstStop() {\n		return\n	}\n	close(k.stop)\n"),
 )

@@ -1,5 +1,5 @@
 // Package kernel is what setup adds to the package of that name in the notebook
-// kernel, GoNB: an end to endless output, and a stop that may be asked for twice.
+// kernel, GoNB: an end to endless output, a start that may be interrupted, and a stop that may be asked for twice.
 package kernel
 
 import (
