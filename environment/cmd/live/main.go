@@ -7,36 +7,24 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
+	"log"
 	"os"
 
 	"densityuncertainty/environment/live"
 )
 
 func main() {
-	if err := serve(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
-// serve carries out the request that in has.
-func serve(in io.Reader, out io.Writer) error {
-	request, err := io.ReadAll(in)
+	request, err := io.ReadAll(os.Stdin)
 	if err != nil {
-		return fmt.Errorf("reading the request: %w", err)
+		log.Fatal(err)
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	lines := json.NewEncoder(out)
-	err = live.Serve(ctx, request, func(reply any) {
+	lines := json.NewEncoder(os.Stdout)
+	if err := live.Serve(context.Background(), request, func(reply any) {
 		if err := lines.Encode(reply); err != nil {
-			cancel(fmt.Errorf("writing a reply: %w", err))
+			log.Fatal(err)
 		}
-	})
-	if failed := context.Cause(ctx); failed != nil {
-		return failed
+	}); err != nil {
+		log.Fatal(err)
 	}
-	return err
 }
