@@ -7,8 +7,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/url"
 	"os"
@@ -36,45 +36,23 @@ func (t fromIndex) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(request)
 }
 
-var errUsage = errors.New("usage: xlaplugin cuda12|cuda13 [FOLDER]")
-
 func main() {
 	http.DefaultTransport = fromIndex{http.DefaultTransport} // which go-xla uses
-	if len(os.Args) == 2 && (os.Args[1] == "--help" || os.Args[1] == "-h") {
-		fmt.Println(errUsage)
-		return
-	}
-	err := run(os.Args[1:])
-	if errors.Is(err, errUsage) {
-		fmt.Fprintln(os.Stderr, err)
+	if len(os.Args) < 2 || len(os.Args) > 3 || os.Args[1] != "cuda12" && os.Args[1] != "cuda13" {
+		fmt.Fprintln(os.Stderr, "usage: xlaplugin cuda12|cuda13 [FOLDER]")
 		os.Exit(2)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
-// run installs what the arguments ask for.
-func run(args []string) error {
-	if len(args) < 1 || len(args) > 2 {
-		return fmt.Errorf("%w: got %d arguments", errUsage, len(args))
-	}
-	if args[0] != "cuda12" && args[0] != "cuda13" {
-		return fmt.Errorf("%w: no plugin %q", errUsage, args[0])
-	}
 	var folder string
-	if len(args) == 2 {
-		folder = args[1]
+	if len(os.Args) == 3 {
+		folder = os.Args[2]
 	} else {
 		libraries, err := installer.DefaultHomeLibPath()
 		if err != nil {
-			return fmt.Errorf("finding the folder for plugins: %w; name one as the second argument", err)
+			log.Fatalf("finding the folder for plugins: %v; name one as the second argument", err)
 		}
 		folder = filepath.Join(libraries, "go-xla")
 	}
-	if err := installCUDA(args[0], folder); err != nil {
-		return fmt.Errorf("installing the XLA plugin %q into %s: %w", args[0], folder, err)
+	if err := installCUDA(os.Args[1], folder); err != nil {
+		log.Fatalf("installing the XLA plugin %q into %s: %v", os.Args[1], folder, err)
 	}
-	return nil
 }

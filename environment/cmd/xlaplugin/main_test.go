@@ -1,18 +1,9 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 )
-
-func TestRunRejectsWrongArguments(t *testing.T) {
-	for _, args := range [][]string{nil, {"tpu"}, {"cuda12", "folder", "more"}} {
-		if err := run(args); !errors.Is(err, errUsage) {
-			t.Errorf("%q: error %v, want errUsage", args, err)
-		}
-	}
-}
 
 type transport func(*http.Request) (*http.Response, error)
 
