@@ -153,28 +153,16 @@ func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {
 	return missing
 }
 
-// Diverged counts the experiments that have a result, and among them those that diverged.
-func (x *Index) Diverged(list experiment.Experiments) (diverged, found int) {
-	for i, id := range list.IDs() {
-		if r, done := x.find(list[i], id); done {
-			found++
-			if r.Diverged {
-				diverged++
-			}
-		}
-	}
-	return diverged, found
-}
-
 // DivergedAlone is the verdict on experiments against a reference of which only one side diverged: report.Worse if all
 // were run and some diverged and none of the reference's, report.Better the other way round, and "" otherwise.
 func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
-	lost, n := x.Diverged(list)
-	referenceLost, referenceN := x.Diverged(reference)
+	ours, _ := x.Summarize(Mean{Of: list, Optional: true})
+	theirs, _ := x.Summarize(Mean{Of: reference, Optional: true})
+	all := func(s Summary) bool { return s.Wanted > 0 && s.Unmeasured+s.Diverged == s.Wanted }
 	switch {
-	case n == 0 || n < len(list) || referenceN == 0 || referenceN < len(reference) || (lost > 0) == (referenceLost > 0):
+	case !all(ours) || !all(theirs) || (ours.Diverged > 0) == (theirs.Diverged > 0):
 		return ""
-	case lost > 0:
+	case ours.Diverged > 0:
 		return report.Worse
 	}
 	return report.Better
