@@ -2,8 +2,9 @@ package uci
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
@@ -22,19 +23,15 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-released", "Method", report.MarksPaper), Down: true}
 	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
 	for _, r := range tuning.Read(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {
-		var numbers [5]float64
-		for i := range numbers {
-			var err error
-			if numbers[i], err = strconv.ParseFloat(r[i+2], 64); err != nil {
-				panic(err)
-			}
+		splits, printed := 0, [2]report.Number{{Decimals: 4}, {Decimals: 4}}
+		if _, err := fmt.Sscan(strings.Join(r[2:], " "), &splits, &printed[0].Mean, &printed[0].Std, &printed[1].Mean, &printed[1].Std); err != nil {
+			panic(err)
 		}
 		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return m.Key == r[1] })
 		m := paperMethods()[i]
-		runs := slices.DeleteFunc(releasedSetting(r[0]).runs(r[0], m), func(e experiment.Experiment) bool { return e.Split >= int(numbers[0]) })
+		runs := slices.DeleteFunc(releasedSetting(r[0]).runs(r[0], m), func(e experiment.Experiment) bool { return e.Split >= splits })
 		ours, error := nll.Over(runs), rmse.Over(runs)
-		ours.Printed, ours.Rounded = &report.Number{Mean: numbers[1], Std: numbers[2], Decimals: 4}, true
-		error.Printed, error.Rounded = &report.Number{Mean: numbers[3], Std: numbers[4], Decimals: 4}, true
+		ours.Printed, ours.Rounded, error.Printed, error.Rounded = &printed[0], true, &printed[1], true
 		s.Add(DatasetTitle(r[0]), m.Name, tables.Words("%s", r[2]), ours, ours.Theirs(), error, error.Theirs())
 	}
 	return s.Make(x)
