@@ -121,22 +121,6 @@ func TestGrounding(t *testing.T) {
 	}
 }
 
-// The verdicts of the claims are those of the table: a difference of 0.045 with an interval of 0.043 to each side,
-// significant by itself, is not significant beside a second one.
-func TestClaimsHaveTheVerdictsOfTheTable(t *testing.T) {
-	alone := append(made(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), made(of(methods.Density, "boston"), spread(1.955, 0, 0.15))...)
-	for _, c := range []struct {
-		name, verdict string
-		lines         []experiment.Result
-	}{{"alone", tables.Holds, alone}, {"beside another energy", report.NotSignificant, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
-		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
-				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
-			}
-		})
-	}
-}
-
 func TestInBetween(t *testing.T) {
 	gaps := gapSettings()[0]
 	lines := func(density, constant float64) []experiment.Result {
