@@ -31,8 +31,7 @@ const (
 	exitUsage       = 2   // the command line is wrong
 	exitDiverged    = 3   // all experiments were carried out, and some diverged
 	exitRequeue     = 75  // SIGTERM: what is done is kept, and the same command resumes (EX_TEMPFAIL of sysexits.h)
-	exitHangup      = 129 // as shells report a program whose terminal was closed
-	exitInterrupted = 130 // and one that Ctrl-C ended
+	exitInterrupted = 130 // as shells report a program that Ctrl-C ended
 )
 
 func main() { os.Exit(program(paper())) }
@@ -46,15 +45,11 @@ func program(all catalogue) int {
 	return command{stdout: os.Stdout, stderr: os.Stderr, catalogue: all}.main(ctx, os.Args[1:])
 }
 
-// untilSignal is a context that Ctrl-C, SIGTERM and the end of the terminal end. The latter is SIGHUP, which does nothing
-// if it is ignored, as by nohup.
+// untilSignal is a context that Ctrl-C and SIGTERM end.
 func untilSignal(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
 	go func() {
 		s := <-signals
 		// A second Ctrl-C ends the program at once. A second SIGTERM does nothing: a cluster may send one to the program
@@ -107,7 +102,7 @@ func (c command) main(ctx context.Context, args []string) int {
 		c.tell("reproduce: %v", err)
 		return exitFailure
 	}
-	status := map[error]int{stoppedBy{os.Interrupt}: exitInterrupted, stoppedBy{syscall.SIGTERM}: exitRequeue, stoppedBy{syscall.SIGHUP}: exitHangup}[context.Cause(ctx)]
+	status := map[error]int{stoppedBy{os.Interrupt}: exitInterrupted, stoppedBy{syscall.SIGTERM}: exitRequeue}[context.Cause(ctx)]
 	next := "The finished experiments are stored. To resume, run"
 	if args[0] == "again" {
 		next = "Nothing is stored. To start again, run"

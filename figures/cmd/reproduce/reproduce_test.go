@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -183,12 +182,10 @@ func start(t *testing.T, args ...string) *process {
 
 // What a signal stops goes on where it was; what is killed goes on, too.
 func TestStopAndGoOn(t *testing.T) {
-	// A process inherits that a signal is ignored, as it is where the tests run under nohup, and not that it is caught.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, c := range []struct {
 		signal os.Signal
 		status int
-	}{{os.Interrupt, exitInterrupted}, {syscall.SIGTERM, exitRequeue}, {syscall.SIGHUP, exitHangup}, {syscall.SIGKILL, -1}} {
+	}{{os.Interrupt, exitInterrupted}, {syscall.SIGTERM, exitRequeue}, {syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			t.Parallel()
 			store := filepath.Join(t.TempDir(), "my runs")
@@ -215,19 +212,6 @@ func TestStopAndGoOn(t *testing.T) {
 				t.Errorf("it does not go on where it was:\n%s", stderr)
 			}
 		})
-	}
-}
-
-// With nohup the end of the terminal does nothing.
-func TestIgnoredSIGHUP(t *testing.T) {
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
-	store := t.TempDir()
-	p := start(t, "run", "few", "--store", store)
-	<-p.begun
-	must.Do(t, p.Process.Signal(syscall.SIGHUP))
-	if err := p.Wait(); err != nil || lines(t, store) != 8 {
-		t.Errorf("%v, %d results\n%s", err, lines(t, store), &p.stderr)
 	}
 }
 
