@@ -2,6 +2,7 @@
 package figtest
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"gonum.org/v1/plot/cmpimg"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/report"
 )
 
@@ -51,39 +53,25 @@ func PNG(t *testing.T) func(report.Figure, error) []byte {
 func Golden(t *testing.T) func(report.Figure, error) {
 	return func(f report.Figure, err error) {
 		t.Helper()
-		got := PNG(t)(f, err)
-		path := filepath.Join("testdata", f.Name+".png")
-		if *update {
-			if err := atomicfile.WriteBytes(path, got); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !Same(t, got, want) {
-			failed := filepath.Join(os.TempDir(), f.Name+"_got.png")
-			t.Errorf("%s differs from %s; the new picture is %s; if it is right, run the test with -update", f.Name, path, failed)
-			if err := os.WriteFile(failed, got, 0o600); err != nil {
-				t.Error(err)
-			}
-		}
+		golden(t, filepath.Join("testdata", f.Name+".png"), PNG(t)(f, err), func(a, b []byte) bool { return Same(t, a, b) })
 	}
 }
 
 // GoldenText compares a text with that of a file.
 func GoldenText(t *testing.T, path, got string) {
 	t.Helper()
+	golden(t, path, []byte(got), bytes.Equal)
+}
+
+// golden compares what a test made with a file, or with -update writes the file.
+func golden(t *testing.T, path string, got []byte, same func(a, b []byte) bool) {
+	t.Helper()
 	if *update {
-		if err := atomicfile.WriteBytes(path, []byte(got)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, atomicfile.WriteBytes(path, got))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil || got != string(want) {
+	if err != nil || !same(got, want) {
 		t.Errorf("%s differs (%v); to write it, run the test with -update", path, err)
 	}
 }
