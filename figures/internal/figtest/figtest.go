@@ -24,28 +24,18 @@ const tolerance = 0.1
 // Same says whether two PNG pictures look the same.
 func Same(t *testing.T, a, b []byte) bool {
 	t.Helper()
-	same, err := cmpimg.EqualApprox("png", a, b, tolerance)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return same
+	return must.Get(cmpimg.EqualApprox("png", a, b, tolerance))(t)
 }
 
 // PNG makes a picture of a figure that was made without an error. A figure without a caption is an error.
 func PNG(t *testing.T) func(report.Figure, error) []byte {
 	return func(f report.Figure, err error) []byte {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if f.Caption == "" {
 			t.Errorf("%s has no caption", f.Name)
 		}
-		picture, err := f.Bytes(report.PNG)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return picture
+		return must.Get(f.Bytes(report.PNG))(t)
 	}
 }
 
@@ -123,10 +113,7 @@ func Cell(t *testing.T, table report.Table, row, column string) string {
 func Renders(t *testing.T, table report.Table) {
 	t.Helper()
 	for _, format := range report.TableFormats() {
-		out, err := table.Render(format)
-		if err != nil {
-			t.Fatalf("%s as %s: %v", table.Name, format, err)
-		}
+		out := must.Get(table.Render(format))(t)
 		switch format {
 		case report.LaTeX:
 			if i := strings.IndexFunc(out, func(r rune) bool { return r > 126 }); i >= 0 {
