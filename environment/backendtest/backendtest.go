@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 )
 
 var open = sync.OnceValues(func() (compute.Backend, error) {
@@ -32,9 +33,5 @@ var open = sync.OnceValues(func() (compute.Backend, error) {
 // The test ends where it does not start.
 func Open(t testing.TB) compute.Backend {
 	t.Helper()
-	backend, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return backend
+	return must.Get(open())(t)
 }

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // The variables of the environment that name the test and hold its argument.
@@ -30,15 +32,11 @@ func Command(t testing.TB, argument string) *exec.Cmd {
 	if test := os.Getenv(testVariable); test != "" {
 		t.Fatalf("%s starts a process in the process of %s; ask for reexec.Argument first", t.Name(), test)
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pattern []string
 	for _, name := range strings.Split(t.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(name)+"$")
 	}
-	c := exec.Command(program, "-test.run="+strings.Join(pattern, "/"))
+	c := exec.Command(must.Get(os.Executable())(t), "-test.run="+strings.Join(pattern, "/"))
 	c.Env = append(os.Environ(), testVariable+"="+t.Name(), argumentVariable+"="+argument)
 	c.Stderr = os.Stderr
 	return c
