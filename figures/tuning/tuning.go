@@ -24,8 +24,8 @@ type Search struct {
 
 // Choose makes a file with these columns: for each search of which all candidates were run, the settings with the lowest
 // negative log-likelihood, the first of equals, and that number. A run that diverged is never chosen; if all did, there is
-// no row. missing names the searches of which runs are missing.
-func Choose(x *tables.Index, columns string, searches []Search) (file []byte, missing []string, err error) {
+// no row.
+func Choose(x *tables.Index, columns string, searches []Search) ([]byte, error) {
 	rows := [][]string{strings.Split(columns, ",")}
 search:
 	for _, s := range searches {
@@ -33,7 +33,6 @@ search:
 		for i, e := range s.Candidates {
 			r, done := x.Find(e)
 			if !done {
-				missing = append(missing, strings.Join(s.For, " "))
 				continue search
 			}
 			if r.Diverged {
@@ -41,7 +40,7 @@ search:
 			}
 			nll, err := r.Metric(results.MetricNLL)
 			if err != nil {
-				return nil, nil, fmt.Errorf("tuning: %s: %w", strings.Join(s.For, " "), err)
+				return nil, fmt.Errorf("tuning: %s: %w", strings.Join(s.For, " "), err)
 			}
 			if best < 0 || nll < lowest {
 				best, lowest = i, nll
@@ -53,9 +52,9 @@ search:
 	}
 	var text bytes.Buffer
 	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
-		return nil, nil, fmt.Errorf("tuning: %w", err)
+		return nil, fmt.Errorf("tuning: %w", err)
 	}
-	return text.Bytes(), missing, nil
+	return text.Bytes(), nil
 }
 
 // Read returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments. The file

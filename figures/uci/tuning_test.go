@@ -46,8 +46,7 @@ func TestTuned(t *testing.T) {
 
 // The committed choices are those of the committed results; with -update they become so.
 func TestCommittedChoices(t *testing.T) {
-	file, _ := must.Get2(tuning.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)
-	figtest.GoldenText(t, "tuned.csv", string(file))
+	figtest.GoldenText(t, "tuned.csv", string(must.Get(tuning.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)))
 }
 
 // From the text to the authors' code and back, each option of density layers is taken once in each direction. With all
