@@ -13,7 +13,8 @@ import (
 )
 
 // SNGPProcess is the spectral-normalised neural Gaussian process (Liu et al. 2020): random features with a Laplace posterior,
-// above layers whose spectral norm is bounded by 0.95, as in the regression of the DUE authors' code.
+// above layers whose spectral norm is bounded by 0.95, and with images by 3, as in the regression and in the images of the DUE
+// authors' code.
 type SNGPProcess struct {
 	// LengthScale is the length scale of the kernel. 0 means the root of the number of inputs: distances of
 	// standardised inputs grow with it, and the layers below stretch them little.
