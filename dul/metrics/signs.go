@@ -35,9 +35,9 @@ func SignedRank(differences []float64) float64 {
 	total, sum := len(d)*(len(d)+1), 0
 	probability := make([]float64, total+1) // of each sum of ranks
 	probability[0] = 1
-	for _, e := range ascending(sizes) {
-		r := int(2 * ranks[e.index]) // ranks are halves at most
-		if d[e.index] > 0 {
+	for i, v := range d {
+		r := int(2 * ranks[i]) // ranks are halves at most
+		if v > 0 {
 			sum += r
 		}
 		for s := total; s >= 0; s-- {
