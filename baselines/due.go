@@ -59,10 +59,9 @@ func (l DUE) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.N
 // Dense is the head, for h of [..., n, width] and K = units processes; it adds the
 // KL divergence. For Gaussian it returns a draw of f, [..., n, K]. For Softmax it
 // returns, in training, 32 draws, [32, n, K], whose cross-entropies a trainer averages
-// (likelihood.Categorical); in
-// evaluation log mean_s softmax(f_s), [n, K], whose softmax is the predictive
-// distribution. 32 is as the authors' code scores images out of distribution; in training
-// that code has 10, GPyTorch's default.
+// (likelihood.Categorical), and in evaluation log mean_s softmax(f_s), [n, K], whose
+// softmax is the predictive distribution. The authors' code scores images out of
+// distribution by 32 draws, and trains with 10, GPyTorch's default.
 //
 // Logits of the latter kind sum to one after exp, so that they have no
 // Dempster-Shafer score; the predictive entropy is DUE's.

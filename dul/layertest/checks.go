@@ -157,8 +157,8 @@ func checkPrecision(t testing.TB, g geometry) {
 }
 
 // checkNeighbours compares what f gives for each example of x in the company of copies
-// of a second one with what it gives in the company of copies of a third. The axis is
-// that of the examples in x and in the output.
+// of a second one with what it gives in the company of copies of a third. The examples are
+// along the same axis of x and of the output.
 func checkNeighbours(t testing.TB, x fixtures.Array, axis int, f func(s *model.Scope, in fixtures.Nodes) *graph.Node) {
 	t.Helper()
 	values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)

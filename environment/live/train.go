@@ -105,7 +105,8 @@ var methods = map[string]func(initStd float64) nets.Layers{
 	"hmc":       func(float64) nets.Layers { return hmc.Prior{Layers: baselines.Deterministic{}} },
 }
 
-// check refuses what a reader can do to the points. The settings are those of sliders with ends.
+// check refuses points that cannot be fitted, such as those that a reader has moved. It leaves the settings to the page, whose
+// sliders have only possible ones.
 func (t Training) check() error {
 	if methods[t.Method] == nil {
 		return fmt.Errorf("live: there is no method %q; want one of %s", t.Method, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
