@@ -35,7 +35,6 @@ func cpuSeconds(t testing.TB) float64 {
 var (
 	benchNetwork  = flag.String("network", "resnet14", "network of the benchmarks of images: resnet14 or wrn28x10")
 	benchBatch    = flag.Int("batch", 128, "images in a step of BenchmarkImageStep, or in a batch of BenchmarkImageSample")
-	benchSteps    = flag.Int("steps", 1, "steps that BenchmarkImageStep computes without asking the host in between")
 	benchBFloat16 = flag.Bool("bfloat16", false, "let convolutions of BenchmarkImageStep multiply in bfloat16")
 )
 
@@ -57,15 +56,14 @@ func BenchmarkImageStep(b *testing.B) {
 			if onlyTried(b) {
 				return
 			}
-			perEpoch := max(2, *benchSteps)
-			warmUp := 2 * *benchSteps
+			const perEpoch, warmUp = 2, 2
 			data := noiseImages(perEpoch**benchBatch, 32, 10)
 			m := benchModel(b, family.layers)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var start float64
 			run := bySGD(1+(b.N+warmUp)/perEpoch, *benchBatch, 0.1)
-			run.PretrainEpochs, run.StepsPerExecution, run.BFloat16 = 0, *benchSteps, *benchBFloat16
+			run.PretrainEpochs, run.BFloat16 = 0, *benchBFloat16
 			run.Progress = func(p train.Progress) {
 				if p.Step == warmUp {
 					start = cpuSeconds(b)
@@ -130,8 +128,8 @@ var benchFamilies = []struct {
 func benchModel(b *testing.B, layers nets.ConvLayers) *nets.Model {
 	b.Helper()
 	build, known := map[string]func(nets.ConvLayers) nets.ResNet{"resnet14": nets.ResNet14, "wrn28x10": nets.WideResNet28x10}[*benchNetwork]
-	if !known || *benchBatch < 1 || *benchSteps < 1 {
-		b.Fatalf("-network %s -batch %d -steps %d: want resnet14 or wrn28x10, and numbers of at least 1", *benchNetwork, *benchBatch, *benchSteps)
+	if !known || *benchBatch < 1 {
+		b.Fatalf("-network %s -batch %d: want resnet14 or wrn28x10, and at least 1", *benchNetwork, *benchBatch)
 	}
 	return newModel(b, build(layers), likelihood.Categorical{Classes: 10}, dtypes.Float32, 1)
 }

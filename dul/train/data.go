@@ -156,21 +156,17 @@ func isPermutation(order []int, n int) error {
 
 // A source hands the examples of a run to its graphs.
 type source interface {
-	// resident are the tensors that all executions are given.
+	// resident are the tensors that all steps are given.
 	resident() []*tensors.Tensor
-	// next makes the further tensors of one execution.
-	next(b block) ([]*tensors.Tensor, error)
+	// next makes the further tensors of one step.
+	next(b batch) ([]*tensors.Tensor, error)
 	// step returns inputs, targets [..., rows, T] and each example's share of the
-	// mean, [..., rows, 1], of step k of an execution, in the graph, from the nodes
-	// of all these tensors.
-	step(tensors []*graph.Node, k int, shape executionShape) (x, targets, weights *graph.Node)
+	// mean, [..., rows, 1], in the graph, from the nodes of all these tensors.
+	step(tensors []*graph.Node, rows int) (x, targets, weights *graph.Node)
 }
 
-// A block is the examples of one execution.
-type block struct {
-	executionShape
-	epoch, first int // first is the number of the first step in its epoch
-}
+// A batch is the examples of one step.
+type batch struct{ rows, epoch, step int } // step is its number in the epoch
 
 // newSource returns the source of a run's data. What it makes of them must agree
 // in type with the model.
@@ -205,52 +201,39 @@ type floatSource struct{ *run }
 
 func (floatSource) resident() []*tensors.Tensor { return nil }
 
-// next makes inputs [steps, ..., rows, shape...], targets [steps, ..., rows, T] and
-// weights [steps, ..., rows, 1]. A replica with fewer examples is padded with
-// zeros of weight zero.
-func (s floatSource) next(b block) ([]*tensors.Tensor, error) {
+// next makes inputs [..., rows, shape...], targets [..., rows, T] and weights [..., rows, 1]. A replica with fewer examples is
+// padded with zeros of weight zero.
+func (s floatSource) next(b batch) ([]*tensors.Tensor, error) {
 	kind := s.data[0]
 	shape, columns := kind.Inputs.(nets.Floats).Shape, kind.columns()
 	var x, y, weights []float64
-	for k := range b.count {
-		for r, set := range s.data {
-			order, err := s.orders[r].of(b.epoch)
-			if err != nil {
-				return nil, err
-			}
-			inputs := set.Inputs.(nets.Floats)
-			size := inputs.Size()
-			first := (b.first + k) * s.BatchSize
-			rows := order[first:min(first+b.rows, len(order))]
-			for _, i := range rows {
-				x = append(x, inputs.Values[i*size:(i+1)*size]...)
-				weights = append(weights, 1/float64(len(rows)))
-				y = append(y, set.target(i)...)
-			}
-			missing := b.rows - len(rows)
-			x = append(x, make([]float64, missing*size)...)
-			y = append(y, make([]float64, missing*columns)...)
-			weights = append(weights, make([]float64, missing)...)
+	for r, set := range s.data {
+		order, err := s.orders[r].of(b.epoch)
+		if err != nil {
+			return nil, err
 		}
+		inputs := set.Inputs.(nets.Floats)
+		size, first := inputs.Size(), b.step*s.BatchSize
+		rows := order[first:min(first+b.rows, len(order))]
+		for _, i := range rows {
+			x = append(x, inputs.Values[i*size:(i+1)*size]...)
+			weights = append(weights, 1/float64(len(rows)))
+			y = append(y, set.target(i)...)
+		}
+		missing := b.rows - len(rows)
+		x = append(x, make([]float64, missing*size)...)
+		y = append(y, make([]float64, missing*columns)...)
+		weights = append(weights, make([]float64, missing)...)
 	}
-	dims := func(last ...int) []int { return slices.Concat([]int{b.count}, s.model.Lead(), []int{b.rows}, last) }
+	dims := func(last ...int) []int { return slices.Concat(s.model.Lead(), []int{b.rows}, last) }
 	tensor := func(values []float64, last ...int) *tensors.Tensor {
 		return params.FromFloat64(shapes.Make(s.model.DType, dims(last...)...), values)
 	}
 	return []*tensors.Tensor{tensor(x, shape...), s.targets(y, dims(columns)...), tensor(weights, 1)}, nil
 }
 
-func (floatSource) step(tensors []*graph.Node, k int, _ executionShape) (x, targets, weights *graph.Node) {
-	return entry(tensors[0], k), entry(tensors[1], k), entry(tensors[2], k)
-}
-
-// entry is entry k of the first axis, which it drops.
-func entry(x *graph.Node, k int) *graph.Node {
-	dims := x.Shape().Dimensions
-	if dims[0] > 1 {
-		x = graph.Slice(x, graph.AxisElem(k))
-	}
-	return graph.Reshape(x, dims[1:]...)
+func (floatSource) step(tensors []*graph.Node, _ int) (x, targets, weights *graph.Node) {
+	return tensors[0], tensors[1], tensors[2]
 }
 
 // A pixelSource keeps the training set where the backend computes: each step is
@@ -272,14 +255,14 @@ const (
 	pickColumns        // their number
 )
 
-// next makes a table of picks, [steps, rows, pickColumns].
-func (s *pixelSource) next(b block) ([]*tensors.Tensor, error) {
+// next makes a table of picks, [rows, pickColumns].
+func (s *pixelSource) next(b batch) ([]*tensors.Tensor, error) {
 	order, err := s.orders[0].of(b.epoch)
 	if err != nil {
 		return nil, err
 	}
-	first := b.first * s.BatchSize
-	images := order[first : first+b.rows*b.count]
+	first := b.step * s.BatchSize
+	images := order[first : first+b.rows]
 	picks := make([]int32, 0, len(images)*pickColumns)
 	for _, image := range images {
 		top, left, flip := s.Padding, s.Padding, false
@@ -294,15 +277,15 @@ func (s *pixelSource) next(b block) ([]*tensors.Tensor, error) {
 			picks[len(picks)-1] = 1
 		}
 	}
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(picks, b.count, b.rows, pickColumns)}, nil
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(picks, b.rows, pickColumns)}, nil
 }
 
-func (s *pixelSource) step(tensors []*graph.Node, k int, shape executionShape) (x, targets, weights *graph.Node) {
-	bytes, all, table := tensors[0], tensors[1], entry(tensors[2], k)
+func (s *pixelSource) step(tensors []*graph.Node, rows int) (x, targets, weights *graph.Node) {
+	bytes, all, table := tensors[0], tensors[1], tensors[2]
 	x = s.pixels.Standardization.Images(pick(bytes, table, s.Padding), s.model.DType)
 	targets = graph.Gather(all, graph.SliceAxis(table, 1, graph.AxisRange(pickImage, pickImage+1)))
-	ones := graph.Ones(bytes.Graph(), shapes.Make(s.model.DType, shape.rows, 1))
-	return x, targets, graph.MulScalar(ones, 1/float64(shape.rows))
+	ones := graph.Ones(bytes.Graph(), shapes.Make(s.model.DType, rows, 1))
+	return x, targets, graph.MulScalar(ones, 1/float64(rows))
 }
 
 // pick is the images of a batch, augmented, [batch, channels, height, width], of

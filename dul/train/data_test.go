@@ -69,7 +69,7 @@ func TestPicksOfAnEpoch(t *testing.T) {
 		Trainer: Trainer{Settings: Settings{BatchSize: n, Augmentation: augmentation, Padding: augmentation.Pad}},
 		orders:  []*order{newOrder(seed, n, byEpoch{})},
 	}}
-	tables := must.Get(s.next(block{executionShape{rows: n, count: 1}, epoch, 0}))(t)
+	tables := must.Get(s.next(batch{n, epoch, 0}))(t)
 	got := must.Get(tensors.CopyFlatData[int32](tables[0]))(t)
 	for k, i := range datasets.Order(seed, epoch, n) {
 		top, left, flip := augmentation.Draw(seed, epoch, i)

@@ -255,8 +255,7 @@ func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 	}, "replicas")
 }
 
-// An epoch is every image once, in whole batches and one with the rest, in
-// pretraining, which goes step by step, and in training.
+// An epoch is every image once, in whole batches and one with the rest, in pretraining and in training.
 func TestEpochs(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	type call struct{ epoch, image int }
@@ -265,15 +264,14 @@ func TestEpochs(t *testing.T) {
 	c.Augmentation = spy(func(epoch, image int) { seen[call{epoch, image}]++ })
 	var steps, epochs []int
 	var pretraining []bool
-	c.StepsPerExecution = 2
 	c.Progress = func(p train.Progress) {
 		steps, epochs, pretraining = append(steps, p.Step), append(epochs, p.Epoch), append(pretraining, p.Pretraining)
 	}
 	c.fit(t, c.model(t, dtypes.Float32))
-	if want := []int{1, 2, 3, 4, 6, 7, 8, 10, 11, 12}; !slices.Equal(steps, want) {
-		t.Errorf("executions end at steps %v, want %v", steps, want)
+	if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(steps, want) {
+		t.Errorf("heard of the steps %v, want %v", steps, want)
 	}
-	if want := []int{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(epochs, want) {
+	if want := []int{0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3}; !slices.Equal(epochs, want) {
 		t.Errorf("finished epochs %v, want %v", epochs, want)
 	}
 	if !pretraining[3] || pretraining[4] {
@@ -295,27 +293,6 @@ type spy func(epoch, image int)
 func (f spy) Draw(_ uint64, epoch, image int) (top, left int, flip bool) {
 	f(epoch, image)
 	return 2, 2, false
-}
-
-// Several steps in one graph are the same steps: where operations are carried out
-// one by one the same bits, with a compiler, which fuses them, up to rounding.
-func TestStepsPerExecution(t *testing.T) {
-	eachTrial(t, func(t *testing.T, c trial) {
-		one, three := c.model(t, dtypes.Float64), c.model(t, dtypes.Float64)
-		c.fit(t, one)
-		c.StepsPerExecution = 3
-		c.fit(t, three)
-		if ops.IsGo(one.Backend) {
-			sameState(t, three, one)
-			return
-		}
-		got := parametersOf(t, three)
-		for path, want := range parametersOf(t, one) {
-			// A gradient that cancels, as of a bias before batch normalisation, is
-			// rounding alone, so some variables have fewer digits than others.
-			fixtures.Compare(t, path, got[path], want, 1e-9)
-		}
-	}, "images", "replicas")
 }
 
 func TestFitWithoutAModel(t *testing.T) {
@@ -382,7 +359,7 @@ func TestFitErrors(t *testing.T) {
 		ctx      context.Context
 		want     string
 	}{
-		{name: "negative steps", of: floats, change: func(r *train.Trainer) { r.StepsPerExecution = -1 }, data: set(good), want: "StepsPerExecution -1"},
+		{name: "negative epochs between scores", of: floats, change: func(r *train.Trainer) { r.EarlyStopping.Every = -1 }, data: set(good), want: "EarlyStopping.Every -1"},
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "train.Settings: BatchSize is 0"},
 		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
 		{name: "rate that is none", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant{Start: math.NaN()} }, data: set(good), want: "the Schedule gives step 1 the learning rate NaN; it must be finite"},

@@ -18,18 +18,15 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// executions are the compiled graphs of one phase, by how many steps of how many
-// examples they make: several whole batches together, one whole batch, and the
-// smaller one at the end of an epoch.
+// executions are the compiled graphs of one phase, by their numbers of examples: that of a whole batch, and of the smaller
+// one at the end of an epoch.
 type executions struct {
 	*run
 	phase    phase
-	compiled map[executionShape]*execution
+	compiled map[int]*execution
 }
 
-type executionShape struct{ rows, count int }
-
-// An execution is one compiled graph.
+// An execution is the compiled graph of a step.
 type execution struct {
 	exec  *model.Exec
 	sheet *stochastic.NoiseBuffers // nil for noise that is drawn in the graph
@@ -47,30 +44,25 @@ func (e *executions) close() error {
 	return errors.Join(failures...)
 }
 
-// execute makes as many steps as there are rates, the first of which has the
-// number t in its phase. It returns each step's losses of each replica, and
+// execute makes a step, which has the number t in its phase. It returns the losses of each replica, and
 // whether the graph had to be compiled first.
-func (e *executions) execute(b block, rates []float64, t int) (losses [][][]float64, compiled bool, err error) {
+func (e *executions) execute(b batch, rate float64, t int) (losses [][]float64, compiled bool, err error) {
 	fed, err := e.source.next(b)
 	if err != nil {
 		return nil, false, err
 	}
-	c, found := e.compiled[b.executionShape]
+	c, found := e.compiled[b.rows]
 	switch {
 	case !found:
-		c = e.compile(b.executionShape) // which draws the noise of the first execution
-		e.compiled[b.executionShape] = c
+		c = e.compile(b.rows) // which draws the noise of the first step
+		e.compiled[b.rows] = c
 	case c.sheet != nil:
 		if err := c.sheet.Refresh(); err != nil {
 			return nil, false, err
 		}
 	}
-	numbers := make([]float64, len(rates))
-	for i := range numbers {
-		numbers[i] = float64(t + i)
-	}
-	for _, values := range [][]float64{rates, numbers} {
-		fed = append(fed, params.FromFloat64(shapes.Make(e.model.DType, len(values)), values))
+	for _, v := range []float64{rate, float64(t)} {
+		fed = append(fed, params.FromFloat64(shapes.Make(e.model.DType), []float64{v}))
 	}
 	var args []any
 	for _, tensor := range slices.Concat(e.source.resident(), fed) {
@@ -81,45 +73,32 @@ func (e *executions) execute(b block, rates []float64, t int) (losses [][][]floa
 		return nil, false, nets.Cause(err)
 	}
 	values, err := params.ToFloat64(out)
-	for row := range slices.Chunk(values, lossColumns) {
-		if len(losses) == 0 || len(losses[len(losses)-1]) == len(e.data) {
-			losses = append(losses, nil)
-		}
-		losses[len(losses)-1] = append(losses[len(losses)-1], row)
-	}
-	return losses, !found, errors.Join(err, freed(append(fed, out)...))
+	return slices.Collect(slices.Chunk(values, lossColumns)), !found, errors.Join(err, freed(append(fed, out)...))
 }
 
-// compile makes the graph of shape.count steps, one after the other.
-func (e *executions) compile(shape executionShape) *execution {
+// compile makes the graph of a step of so many examples.
+func (e *executions) compile(rows int) *execution {
 	m, c := e.model, &execution{}
 	if m.Host != nil {
 		c.sheet = m.Host.NewBuffers()
 	}
 	c.exec = model.MustNewExec(m.Backend, m.Store, func(root *model.Scope, args []*graph.Node) *graph.Node {
-		defer nets.PanicWithError("building the training steps")
+		defer nets.PanicWithError("building the training step")
 		g := args[0].Graph()
 		if c.sheet != nil {
 			stochastic.SetNoiseSource(g, c.sheet)
 		}
 		root.Store().SetTraining(g, true)
-		rates, numbers := args[len(args)-2], args[len(args)-1]
-		var losses []*graph.Node
-		for k := range shape.count {
-			x, targets, weights := e.source.step(args, k, shape)
-			losses = append(losses, e.step(root.ResetVisited(), x, targets, weights, entry(rates, k), entry(numbers, k)))
-		}
-		return graph.Concatenate(losses, 0)
+		x, targets, weights := e.source.step(args, rows)
+		return e.step(root, x, targets, weights, args[len(args)-2], args[len(args)-1])
 	})
 	return c
 }
 
 // step is one training step in the graph: the rate and the step's number t are
-// scalars, the result is a row of losses for each replica, [1, replicas, lossColumns].
+// scalars, the result is a row of losses for each replica, [replicas, lossColumns].
 func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph.Node) *graph.Node {
 	g, m := x.Graph(), e.model
-	// A graph's layer losses are of all its layers; this step's begin here.
-	*stochastic.LayerLossesOf(g) = stochastic.LayerLosses{}
 	if e.BFloat16 {
 		conv.UseBFloat16(g)
 	}
@@ -162,7 +141,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 			row[i] = graph.ZerosLike(parts.nll)
 		}
 	}
-	return graph.Reshape(graph.Concatenate(row, -1), 1, m.Count(), lossColumns)
+	return graph.Reshape(graph.Concatenate(row, -1), m.Count(), lossColumns)
 }
 
 // A trainedParameter is one with the group that trains it.

@@ -275,7 +275,6 @@ def main():
     p.add_argument("--kinds", default="plain,density", help="some of " + ",".join(KINDS) + ", separated by commas")
     p.add_argument("--network", default="resnet14", choices=["resnet14", "wrn28x10"])
     p.add_argument("--batch", type=int, default=128, help="images in a step (128)")
-    p.add_argument("--steps", type=int, default=1, help="steps that the Go program computes in one execution (1)")
     p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of both; but tf32 of the Go program is in GOMLX_BACKEND")
     p.add_argument("--count", type=int, default=20, help="steps to time in a round (20)")
     p.add_argument("--rounds", type=int, default=5, help="rounds (5)")
@@ -300,7 +299,7 @@ def main():
     for kind in kinds:
         if options.program:
             commands[kind, "Go"] = [options.program, "-test.run=^$", f"-test.bench=^{benchmark}$/^{kind}$", f"-test.benchtime={options.count}x"]
-            commands[kind, "Go"] += [f"-network={options.network}", f"-batch={options.batch}", f"-steps={options.steps}", f"-bfloat16={options.precision == 'bfloat16'}"]
+            commands[kind, "Go"] += [f"-network={options.network}", f"-batch={options.batch}", f"-bfloat16={options.precision == 'bfloat16'}"]
         if kind in IN_PYTORCH and not options.without_pytorch:
             commands[kind, "PyTorch"] = [sys.executable, *sys.argv, "--layers", IN_PYTORCH[kind]]
     times, failures, remarks = {}, {}, {}

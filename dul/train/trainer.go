@@ -80,16 +80,10 @@ type Order interface {
 // that was never stopped.
 type Trainer struct {
 	Settings
-	// StepsPerExecution is how many steps of the joint training are computed
-	// without asking the host in between; 0 means 1, right for the pure Go backend.
-	// An accelerator that needs a few milliseconds for a step gains from 3 to 8,
-	// and takes as much longer to compile. Choose a divisor of the number of whole
-	// batches in an epoch: else there is one more graph, for the steps left over.
-	StepsPerExecution int
 	// EarlyStopping ends with the best parameters instead of the last; the zero value
 	// does not.
 	EarlyStopping EarlyStopping
-	// Progress, if not nil, hears of every execution.
+	// Progress, if not nil, hears of every step.
 	Progress func(Progress)
 	// Checkpoints say where and when the run is saved; the zero value never saves.
 	Checkpoints Checkpoints
@@ -108,7 +102,7 @@ type Augmentation interface {
 	Draw(seed uint64, epoch, image int) (top, left int, flip bool)
 }
 
-// Progress is the state of a run after an execution.
+// Progress is the state of a run after a step.
 type Progress struct {
 	// Step and Steps count training steps done and in all, pretraining included.
 	Step, Steps int
@@ -120,7 +114,7 @@ type Progress struct {
 	// that have not diverged.
 	Losses Losses
 	// ExamplesPerSecond is the speed since Fit was called, of all replicas
-	// together, without the executions that compile.
+	// together, without the steps that compile.
 	ExamplesPerSecond float64
 }
 
@@ -190,13 +184,12 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 // as large as at the first step of its phase, the error is a *DivergedError; the
 // other replicas are trained to the end.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
-	if t.StepsPerExecution < 0 || t.EarlyStopping.Every < 0 {
-		return fmt.Errorf("train.Trainer has StepsPerExecution %d and EarlyStopping.Every %d; neither may be negative", t.StepsPerExecution, t.EarlyStopping.Every)
+	if t.EarlyStopping.Every < 0 {
+		return fmt.Errorf("train.Trainer has EarlyStopping.Every %d; it must not be negative", t.EarlyStopping.Every)
 	}
 	if err := t.Checkpoints.check(); err != nil {
 		return err
 	}
-	t.StepsPerExecution = max(1, t.StepsPerExecution)
 	if t.PretrainGroups == nil {
 		t.PretrainGroups = restricted(t.Groups, params.Generative)
 	}
@@ -261,7 +254,7 @@ type state struct {
 	Scored int    `json:"scored,omitempty"`
 }
 
-// speed is the time that executions took, and how many examples they had.
+// speed is the time that steps took, and how many examples they had.
 type speed struct {
 	time     time.Duration
 	examples int
@@ -350,7 +343,7 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 	if r.step == first {
 		r.First = nil // the objective is another than the phase's before
 	}
-	executions := &executions{run: r, phase: p, compiled: map[executionShape]*execution{}}
+	executions := &executions{run: r, phase: p, compiled: map[int]*execution{}}
 	defer func() { err = errors.Join(err, executions.close()) }()
 	for {
 		if !p.generative {
@@ -365,28 +358,25 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 			return fmt.Errorf("stopped after %d of %d steps: %w", r.step, r.steps, err)
 		}
 		began := time.Now()
-		b := block{r.shape(p), r.step / r.epochSteps, r.step % r.epochSteps}
-		rates := make([]float64, b.count)
-		for i := range rates {
-			t := r.step - first + i
-			if p.generative {
-				t = 0
-			}
-			rates[i] = r.Schedule.Rate(t, end-first)
-			if !amount(rates[i]) {
-				return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", r.step+i+1, rates[i])
-			}
+		b := batch{r.rows(), r.step / r.epochSteps, r.step % r.epochSteps}
+		t := r.step - first
+		if p.generative {
+			t = 0
 		}
-		losses, compiled, err := executions.execute(b, rates, r.step-first+1)
+		rate := r.Schedule.Rate(t, end-first)
+		if !amount(rate) {
+			return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", r.step+1, rate)
+		}
+		losses, compiled, err := executions.execute(b, rate, r.step-first+1)
 		if err != nil {
-			return fmt.Errorf("steps %d to %d: %w", r.step+1, r.step+b.count, err)
+			return fmt.Errorf("step %d: %w", r.step+1, err)
 		}
 		if err := r.note(losses, b.rows); err != nil {
 			return err
 		}
 		if !compiled {
 			r.speed.time += time.Since(began)
-			r.speed.examples += b.rows * b.count * len(r.data)
+			r.speed.examples += b.rows * len(r.data)
 		}
 		r.report(p)
 		if err := r.saves.afterStep(r); err != nil {
@@ -395,57 +385,46 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 	}
 }
 
-// shape is that of the next execution: several steps of whole batches if the
-// epoch has as many left, else one step, of as many rows as the largest replica
-// has. Pretraining, which is short, goes step by step: it would not gain the time
-// that the larger graph takes to compile.
-func (r *run) shape(p phase) executionShape {
-	done := r.step % r.epochSteps
-	shape, whole := executionShape{count: 1}, math.MaxInt
+// rows are those of the next step, as many as the largest replica has.
+func (r *run) rows() (rows int) {
 	for _, set := range r.data {
-		shape.rows = max(shape.rows, min(r.BatchSize, set.Len()-done*r.BatchSize))
-		whole = min(whole, set.Len()/r.BatchSize-done)
+		rows = max(rows, min(r.BatchSize, set.Len()-r.step%r.epochSteps*r.BatchSize))
 	}
-	if !p.generative && whole >= r.StepsPerExecution {
-		shape.count = r.StepsPerExecution
-	}
-	return shape
+	return rows
 }
 
-// note counts steps of the given losses, [steps][replicas][lossColumns], as done.
-func (r *run) note(losses [][][]float64, rows int) error {
-	for _, replicas := range losses {
-		if r.step%r.epochSteps == 0 {
-			r.Sums, r.Weight = [lossColumns]float64{}, 0
-		}
-		r.step++
-		for k, row := range replicas {
-			total := lossesOf(row).Total
-			broken := slices.ContainsFunc(row, notFinite)
-			if len(r.First) < len(replicas) {
-				r.First = append(r.First, total)
-				if broken { // and a checkpoint cannot keep it
-					r.First[k] = 0
-				}
-			}
-			if broken {
-				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is NaN or infinite: %+v", lossesOf(row))})
-			} else if far, err := r.exploded(k, total); err != nil {
-				return err
-			} else if far {
-				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective went from %.3g to %.3g", r.First[k], total)})
+// note counts a step of the given losses, [replicas][lossColumns], as done.
+func (r *run) note(losses [][]float64, rows int) error {
+	if r.step%r.epochSteps == 0 {
+		r.Sums, r.Weight = [lossColumns]float64{}, 0
+	}
+	r.step++
+	for k, row := range losses {
+		total := lossesOf(row).Total
+		broken := slices.ContainsFunc(row, notFinite)
+		if len(r.First) < len(losses) {
+			r.First = append(r.First, total)
+			if broken { // and a checkpoint cannot keep it
+				r.First[k] = 0
 			}
 		}
-		left := len(replicas) - len(r.Diverged)
-		if left == 0 {
-			return &DivergedError{r.model.Replicas, r.Diverged}
+		if broken {
+			r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is NaN or infinite: %+v", lossesOf(row))})
+		} else if far, err := r.exploded(k, total); err != nil {
+			return err
+		} else if far {
+			r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective went from %.3g to %.3g", r.First[k], total)})
 		}
-		r.Weight += float64(rows)
-		for k, row := range replicas {
-			if !r.hasDiverged(k) {
-				for i, value := range row {
-					r.Sums[i] += value * float64(rows) / float64(left)
-				}
+	}
+	left := len(losses) - len(r.Diverged)
+	if left == 0 {
+		return &DivergedError{r.model.Replicas, r.Diverged}
+	}
+	r.Weight += float64(rows)
+	for k, row := range losses {
+		if !r.hasDiverged(k) {
+			for i, value := range row {
+				r.Sums[i] += value * float64(rows) / float64(left)
 			}
 		}
 	}

@@ -151,9 +151,6 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	if recipe.BFloat16 && f.info.PureGo() {
 		return t, fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable)
 	}
-	if f.images && m.Host == nil {
-		t.StepsPerExecution = f.stepsPerExecution()
-	}
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
 		if err := f.keepEpoch(model, at); err != nil {
@@ -196,26 +193,6 @@ func (f *fit) keepEpoch(model int, at train.Progress) error {
 		}
 	}
 	return nil
-}
-
-// largeNetwork is the number of parameters from which on an accelerator is busy with a single step.
-const largeNetwork = 1e7
-
-// stepsPerExecution is how many training steps of a small network an accelerator computes without asking the host in
-// between; 0 for a large one.
-func (f *fit) stepsPerExecution() int {
-	size := 0
-	for _, p := range f.traits.Parameters {
-		count := 1
-		for _, n := range p.Shape {
-			count *= n
-		}
-		size += count
-	}
-	if size > largeNetwork {
-		return 0
-	}
-	return 4
 }
 
 // scoredEpochs is how many epochs early stopping chooses from at most.

@@ -35,9 +35,8 @@ type Traits struct {
 
 // A Parameter is a trainable parameter of a network.
 type Parameter struct {
-	Name  string // its path below the model's, such as "network/output/bias"
-	Role  params.Role
-	Shape []int // without replicas
+	Name string // its path below the model's, such as "network/output/bias"
+	Role params.Role
 }
 
 // Has says whether there are parameters of a role.
@@ -97,7 +96,7 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
 		for v := range m.Store.IterVariables() {
 			if role := params.RoleOf(v, m.Store); role != "" && v.Trainable {
-				t.Parameters = append(t.Parameters, Parameter{strings.TrimPrefix(v.Path(), "/model/"), role, v.Shape().Dimensions})
+				t.Parameters = append(t.Parameters, Parameter{strings.TrimPrefix(v.Path(), "/model/"), role})
 			}
 		}
 	})
