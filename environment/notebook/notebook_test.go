@@ -51,8 +51,6 @@ func TestMisuseStopsTheCell(t *testing.T) {
 		call func()
 		want string
 	}{
-		{"short row", func() { Table([]string{"a", "b"}, [][]string{{"1", "2"}, {"3"}}) }, "row 2 has 1 cells, the header has 2"},
-		{"no header", func() { Table(nil, nil) }, "no header"},
 		{"no drawing", func() { SVG([]byte("<html>"), "x") }, "without an <svg>"},
 		{"no description", func() { SVG([]byte("<svg/>"), " ") }, "needs a description"},
 		{"no steps", func() { NewProgress("work", 0) }, "has 0 steps"},
@@ -110,7 +108,6 @@ func TestInNotebook(t *testing.T) {
 	kernel := startKernel(t)
 	Markdown("*hello* $x^2$")
 	SVG([]byte(`<?xml version="1.0"?><svg width="1"/>`), `a "quoted" dot`)
-	Table([]string{"a", "b"}, [][]string{{"a|b\nc", "3"}})
 	Bitmaps(90, Grey("a < b\nsecond", []float64{0, 1}, 2, 1), Colour("c", []byte{1, 2, 3}, 1))
 	p := NewProgress("<work>", 2)
 	drawings := []byte(nil)
@@ -123,7 +120,6 @@ func TestInNotebook(t *testing.T) {
 		"text/markdown *hello* $x^2$",
 		`text/html <img style="max-width:100%;background:white" alt="a &#34;quoted&#34; dot" src="data:image/svg+xml;base64,` +
 			base64.StdEncoding.EncodeToString([]byte(`<svg width="1"/>`)) + `">`,
-		"text/markdown | a | b |\n| :--- | ---: |\n| a\\|b c | 3 |\n",
 		`text/html <div style="display:flex;flex-wrap:wrap;gap:10px"><div style="width:90px;text-align:center">` +
 			`<img style="width:100%;border:1px solid #888;image-rendering:pixelated" alt="a &lt; b` + "\n" + `second" src="data:image/png;base64,`,
 		`text/html <div><progress value="0" max="2" style="width:40%"></progress> <span>&lt;work&gt;: 0 of 2`,

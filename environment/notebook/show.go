@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"slices"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -55,28 +54,4 @@ func svgElement(who string, drawing []byte) []byte {
 // source is data as the source of an image element.
 func source(media string, data []byte) string {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data)
-}
-
-// Table shows rows of text under a header. The first column is aligned left,
-// the others, which usually hold numbers, right. Every row has as many cells
-// as the header. Cells may contain Markdown.
-func Table(header []string, rows [][]string) {
-	if len(header) == 0 {
-		panic(errors.New("notebook.Table: no header"))
-	}
-	alignment := slices.Repeat([]string{"---:"}, len(header))
-	alignment[0] = ":---"
-	// A bar or a line break inside a cell would start a new one.
-	inCell := strings.NewReplacer("|", `\|`, "\n", " ")
-	var b strings.Builder
-	for i, row := range slices.Concat([][]string{header, alignment}, rows) {
-		if len(row) != len(header) {
-			panic(fmt.Errorf("notebook.Table: row %d has %d cells, the header has %d", i-1, len(row), len(header)))
-		}
-		for _, cell := range row {
-			b.WriteString("| " + inCell.Replace(cell) + " ")
-		}
-		b.WriteString("|\n")
-	}
-	Markdown(b.String())
 }
