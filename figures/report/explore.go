@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot"
 
@@ -41,22 +42,18 @@ func (a *axes) hold(draw func(at []float64) (Figure, error), positions [][]float
 // apply takes in the axes of a figure, and gives it the ranges of all that were taken in.
 func (a *axes) apply(f Figure) {
 	n := 0
-	for _, row := range [][][]*plot.Plot{f.Panels, f.Strips} {
-		for _, panels := range row {
-			for _, p := range panels {
-				if p == nil {
-					continue
-				}
-				for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-					if n == len(*a) {
-						*a = append(*a, *axis)
-					}
-					held := &(*a)[n]
-					held.Min, held.Max = min(held.Min, axis.Min), max(held.Max, axis.Max)
-					axis.Min, axis.Max = held.Min, held.Max
-					n++
-				}
+	for _, p := range slices.Concat(f.Panels...) {
+		if p == nil {
+			continue
+		}
+		for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+			if n == len(*a) {
+				*a = append(*a, *axis)
 			}
+			held := &(*a)[n]
+			held.Min, held.Max = min(held.Min, axis.Min), max(held.Max, axis.Max)
+			axis.Min, axis.Max = held.Min, held.Max
+			n++
 		}
 	}
 }

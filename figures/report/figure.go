@@ -33,7 +33,6 @@ type Figure struct {
 	Name          string         // for file names, for example "figure1"
 	Caption       string         // what it shows and how it was made
 	Panels        [][]*plot.Plot // rows of columns; nil leaves a place empty
-	Strips        [][]*plot.Plot // panels of half the height, a row below each of Panels, with as many columns; nil for none
 	Width, Height vg.Length
 	Key           *plot.Legend // a legend for all panels, drawn below them; nil for none
 	// LikeWidths gives the first column as much room for its data as the others have, whatever its labels take.
@@ -54,10 +53,7 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 	if len(f.Panels) == 0 || len(f.Panels[0]) == 0 {
 		return nil, fmt.Errorf("report: figure %s has no panels", f.Name)
 	}
-	if len(f.Strips) > 0 && len(f.Strips) != len(f.Panels) {
-		return nil, fmt.Errorf("report: figure %s has %d rows of panels, but %d of strips", f.Name, len(f.Panels), len(f.Strips))
-	}
-	for _, p := range slices.Concat(slices.Concat(f.Panels, f.Strips)...) {
+	for _, p := range slices.Concat(f.Panels...) {
 		if p == nil {
 			continue
 		}
@@ -123,24 +119,14 @@ func (f Figure) draw(dc draw.Canvas) {
 		f.Key.Draw(key)
 		grid = draw.Crop(dc, 0, 0, height, 0)
 	}
-	rows := f.Panels
-	if len(f.Strips) > 0 {
-		rows = nil
-		for j, row := range f.Panels {
-			rows = append(rows, row, f.Strips[j])
-		}
-	}
-	tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]),
+	tiles := draw.Tiles{Rows: len(f.Panels), Cols: len(f.Panels[0]),
 		PadTop: vg.Points(margin), PadBottom: vg.Points(margin), PadLeft: vg.Points(margin), PadRight: vg.Points(margin),
 		PadX: vg.Points(between), PadY: vg.Points(between)}
-	canvases := plot.Align(rows, tiles, grid)
-	if len(f.Strips) > 0 {
-		lowerStrips(rows, canvases)
-	}
+	canvases := plot.Align(f.Panels, tiles, grid)
 	if f.LikeWidths {
-		widenFirst(rows[0], canvases)
+		widenFirst(f.Panels[0], canvases)
 	}
-	for j, row := range rows {
+	for j, row := range f.Panels {
 		for i, p := range row {
 			if p != nil {
 				p.Draw(canvases[j][i])
@@ -159,26 +145,6 @@ func widenFirst(row []*plot.Plot, canvases [][]draw.Canvas) {
 				canvas[i].Min.X += lacks * vg.Length(n-i) / vg.Length(n)
 			}
 			canvas[i].Max.X += lacks * vg.Length(n-i-1) / vg.Length(n)
-		}
-	}
-}
-
-// lowerStrips gives of the height that Align shares out alike two thirds to the rows of panels and one to those of
-// strips, which alternate. What is around the data, such as labels, keeps its size.
-func lowerStrips(rows [][]*plot.Plot, canvases [][]draw.Canvas) {
-	var alike vg.Length // the height of the data area in every row
-	for i, p := range rows[0] {
-		if p != nil {
-			alike = p.DataCanvas(canvases[0][i]).Size().Y
-		}
-	}
-	for j, row := range canvases {
-		for i := range row {
-			if j%2 == 0 {
-				row[i].Min.Y -= alike / 3
-			} else {
-				row[i].Max.Y -= alike / 3
-			}
 		}
 	}
 }

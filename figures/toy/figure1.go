@@ -226,8 +226,12 @@ func addStrips(f *report.Figure, runs []run) error {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -gridEnd, gridEnd, -stripEnd, stripEnd
 		strips = append(strips, p)
 	}
-	f.Strips = report.InRows(strips, len(f.Panels[0]), report.ShareAxes)
-	f.Height += vg.Points(float64(stripHeight * len(f.Strips)))
+	var rows [][]*plot.Plot
+	for i, row := range report.InRows(strips, len(f.Panels[0]), report.ShareAxes) {
+		rows = append(rows, f.Panels[i], row)
+	}
+	f.Height += vg.Points(float64(stripHeight * len(f.Panels)))
+	f.Panels = rows
 	return nil
 }
 
