@@ -16,7 +16,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
@@ -217,9 +216,6 @@ func TestShapesRefuse(t *testing.T) {
 		{"histogram empty", report.Histogram(p, "n", nil, 3, report.Blue), "histogram n: 0 values"},
 		{"histogram bins", report.Histogram(p, "n", one, 0, report.Blue), "histogram n: 1 values in 0 bins"},
 		{"histogram NaN", report.Histogram(p, "n", bad, 3, report.Blue), "histogram n: the value at place 1"},
-		{"error bars deviations", report.ErrorBars(p, "n", one, one, two, report.Blue, draw.CircleGlyph{}), "error bars n: 1 points but 2"},
-		{"error bars NaN", report.ErrorBars(p, "n", two, two, bad, report.Blue, draw.CircleGlyph{}), "error bars n: the standard deviation at place 1"},
-		{"error bars empty", report.ErrorBars(p, "n", nil, nil, nil, report.Blue, draw.CircleGlyph{}), "error bars n: no points"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.err == nil || !strings.Contains(c.err.Error(), "report: "+c.want) {

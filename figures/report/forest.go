@@ -286,7 +286,7 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 			clip := func(x float64) float64 { return max(-edge, min(edge, x)) }
 			at := clip(d.Mean)
 			bar := spread{plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - clip(d.Low), High: clip(d.High) - at}}}
-			if err := errorBars(p, "", bar, m.Colour, shape); err != nil {
+			if err := errorBar(p, bar, m.Colour, shape); err != nil {
 				return nil, err
 			}
 		}

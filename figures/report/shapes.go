@@ -170,34 +170,18 @@ type spread struct {
 	plotter.XErrors
 }
 
-// ErrorBars draws a glyph at each (x, y) with a horizontal bar from x-std to x+std; a std of zero draws
-// no bar.
-func ErrorBars(p *plot.Plot, name string, x, y, std []float64, c color.Color, shape draw.GlyphDrawer) error {
-	xys, err := points("error bars "+name, x, y)
+// errorBar draws a glyph with a horizontal bar, or none that would have no length.
+func errorBar(p *plot.Plot, bar spread, c color.Color, shape draw.GlyphDrawer) error {
+	lines, err := plotter.NewXErrorBars(bar)
 	if err != nil {
-		return err
+		return fmt.Errorf("report: error bar: %w", err)
 	}
-	if len(std) != len(x) {
-		return fmt.Errorf("report: error bars %s: %d points but %d standard deviations", name, len(x), len(std))
+	if lines.LineStyle = (draw.LineStyle{Color: c, Width: vg.Points(1)}); bar.XErrors[0].Low+bar.XErrors[0].High > 0 {
+		lines.CapWidth = vg.Points(3)
+	} else {
+		lines.CapWidth = 0
 	}
-	if err := finite("error bars "+name, "standard deviation", std); err != nil {
-		return err
-	}
-	bars := spread{XYs: xys, XErrors: make(plotter.XErrors, len(x))}
-	for i, s := range std {
-		bars.XErrors[i].Low, bars.XErrors[i].High = s, s
-	}
-	return errorBars(p, name, bars, c, shape)
-}
-
-// errorBars is ErrorBars with bars that may reach farther to one side.
-func errorBars(p *plot.Plot, name string, bars spread, c color.Color, shape draw.GlyphDrawer) error {
-	lines, err := plotter.NewXErrorBars(bars)
-	if err != nil {
-		return fmt.Errorf("report: error bars %s: %w", name, err)
-	}
-	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
-	return glyphs(p, name, lines, bars.XYs, c, shape)
+	return glyphs(p, "", lines, bar.XYs, c, shape)
 }
 
 // glyphs draws glyphs on their bars.

@@ -1,5 +1,5 @@
 // Package report draws tables as Markdown, LaTeX or CSV, and figures in one style as SVG, PNG or PDF, with the Okabe-Ito
-// palette. New, Line, Band, Points and ErrorBars are also for notebooks that draw something of their own.
+// palette. New, Line, Band and Points are also for notebooks that draw something of their own.
 package report
 
 import (

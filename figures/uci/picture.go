@@ -56,15 +56,9 @@ var (
 	}}, OptionsTable)
 )
 
-// A curve is the numbers that a line goes through.
-type curve struct {
-	x, y []float64
-	report.Mark
-}
-
 // ConvergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained
 // longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest mean
-// after 100 epochs; a line that leaves it ends in an arrowhead.
+// after 100 epochs, above which lines leave it.
 func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-converged", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption = prose.Caption("uci-converged picture", nil)
@@ -75,7 +69,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		mark.Shape = draw.CircleGlyph{}
 		marks = append(marks, mark)
 	}
-	f.Key = report.Key(append(marks, report.Mark{Name: "off the scale", Colour: report.Grey, Shape: leavesShape})...)
+	f.Key = report.Key(marks...)
 	var ticks []plot.Tick
 	for _, t := range lengths {
 		epochs := t.runs(SmallDatasets()[0], detached)[0].Recipe.Epochs
@@ -86,9 +80,8 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		p := report.New(DatasetTitle(dataset), "", "")
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 		low, top := math.Inf(1), math.Inf(-1)
-		curves := make([]curve, len(drawn))
 		for i, m := range drawn {
-			curves[i].Mark = marks[i]
+			var at, means []float64
 			for k, t := range lengths {
 				s, err := x.Summarize(nll.Over(firstFive(t.runs(dataset, m))))
 				if err != nil {
@@ -101,18 +94,17 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 					top = max(top, s.Mean)
 				}
 				low = min(low, s.Mean)
-				curves[i].x, curves[i].y = append(curves[i].x, ticks[k].Value), append(curves[i].y, s.Mean)
+				at, means = append(at, ticks[k].Value), append(means, s.Mean)
 			}
-		}
-		end := math.Inf(1)
-		if !math.IsInf(top, -1) {
-			end = top + 0.055*(top-low)
-			p.Y.Max = top + 0.1*(top-low) // above the arrowheads
-		}
-		for _, curve := range curves {
-			if err := curve.drawBelow(p, end); err != nil {
+			if len(at) == 0 {
+				continue
+			}
+			if err := errors.Join(report.Line(p, "", at, means, marks[i].Colour), report.Points(p, "", at, means, marks[i].Colour, vg.Points(2))); err != nil {
 				return report.Figure{}, err
 			}
+		}
+		if !math.IsInf(top, -1) {
+			p.Y.Max = top + 0.1*(top-low)
 		}
 		p.X.Tick.Marker, p.X.Min, p.X.Max = plot.ConstantTicks(ticks), ticks[0].Value-0.1, ticks[len(ticks)-1].Value+0.1
 		if n >= perRow {
@@ -125,33 +117,4 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	}
 	f.Panels = report.InRows(panels, perRow, nil)
 	return f, nil
-}
-
-// leavesShape is drawn where a line leaves a panel upwards.
-var leavesShape = draw.PyramidGlyph{}
-
-// drawBelow draws a line through numbers, with a dot at each, as far as it is below a height. An arrowhead is where it
-// leaves upwards.
-func (b curve) drawBelow(p *plot.Plot, height float64) error {
-	var errs []error
-	for i, y := range b.y {
-		if y > height {
-			continue
-		}
-		errs = append(errs, report.Points(p, "", b.x[i:i+1], b.y[i:i+1], b.Colour, vg.Points(2)))
-		for _, k := range []int{i - 1, i + 1} {
-			if k < 0 || k == len(b.y) || k < i && b.y[k] <= height { // the line from a dot before is there already
-				continue
-			}
-			toX, toY := b.x[k], b.y[k]
-			if toY > height {
-				toX, toY = b.x[i]+(toX-b.x[i])*(height-y)/(toY-y), height
-				if k > i {
-					errs = append(errs, report.ErrorBars(p, "", []float64{toX}, []float64{toY}, []float64{0}, b.Colour, leavesShape))
-				}
-			}
-			errs = append(errs, report.Line(p, "", []float64{b.x[i], toX}, []float64{y, toY}, b.Colour))
-		}
-	}
-	return errors.Join(errs...)
 }
