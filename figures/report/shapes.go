@@ -176,23 +176,15 @@ func errorBar(p *plot.Plot, bar spread, c color.Color, shape draw.GlyphDrawer) e
 	if err != nil {
 		return fmt.Errorf("report: error bar: %w", err)
 	}
-	if lines.LineStyle = (draw.LineStyle{Color: c, Width: vg.Points(1)}); bar.XErrors[0].Low+bar.XErrors[0].High > 0 {
+	if lines.LineStyle, lines.CapWidth = (draw.LineStyle{Color: c, Width: vg.Points(1)}), 0; bar.XErrors[0].Low+bar.XErrors[0].High > 0 {
 		lines.CapWidth = vg.Points(3)
-	} else {
-		lines.CapWidth = 0
 	}
-	return glyphs(p, "", lines, bar.XYs, c, shape)
-}
-
-// glyphs draws glyphs on their bars.
-func glyphs(p *plot.Plot, name string, bars plot.Plotter, at plotter.XYer, c color.Color, shape draw.GlyphDrawer) error {
-	dots, err := plotter.NewScatter(at)
+	dots, err := plotter.NewScatter(bar.XYs)
 	if err != nil {
-		return fmt.Errorf("report: error bars %s: %w", name, err)
+		return fmt.Errorf("report: error bar: %w", err)
 	}
 	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.4), Shape: shape}
-	p.Add(bars, dots)
-	legend(p, name, dots)
+	p.Add(lines, dots)
 	return nil
 }
 
