@@ -2,6 +2,7 @@ package cifar
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"densityuncertainty/datasets"
@@ -43,11 +44,12 @@ func TestTrainAndPredict(t *testing.T) {
 		t.Errorf("%d outcomes", len(judged.Outcomes.Right))
 	}
 	fails(t, "images of other classes", errorOf(said[1].Judged("other")), "no labels that the network knows")
-	strip := must.Get(said[0].Strip("some", 0, 3))(t)
-	if len(strip.Pictures) != 2 || strip.Pictures[1].Label != said[0].Names[said[0].Images.Labels[3]] || !(strip.Pictures[0].Probability > 0.1) {
-		t.Errorf("a strip of %+v", strip.Pictures)
+	bitmaps := must.Get(said[0].Bitmaps(0, 3))(t)
+	label, said3, _ := strings.Cut(bitmaps[1].Caption, "\n")
+	if len(bitmaps) != 2 || label != said[0].Names[said[0].Images.Labels[3]] || strings.HasPrefix(said3, "✗ ") == strings.HasPrefix(said3, label) {
+		t.Errorf("bitmaps with the captions %q", bitmaps[1].Caption)
 	}
-	fails(t, "an image that there is not", errorOf(said[0].Strip("none", 8)), "no image 8")
+	fails(t, "an image that there is not", errorOf(said[0].Bitmaps(8)), "no image 8")
 	svhn := must.Get(datasets.SVHNSample())(t)
 	fails(t, "images without labels", errorOf(TrainAndPredict(t.Context(), e, nil, svhn, svhn)), "neither Targets nor Labels")
 }

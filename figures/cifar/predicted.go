@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/notebook"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
@@ -109,29 +109,28 @@ func (p *Predictions) LayerSample(name string) report.LayerSample {
 	return s
 }
 
-// Strip is a row of images with what the network says of them. An image has a label if the network knows the classes of its
-// set.
-func (p *Predictions) Strip(title string, numbers ...int) (report.Strip, error) {
-	strip := report.Strip{Title: title}
-	entropy := metrics.Entropy(p.Probabilities, len(p.Names))
-	energies := p.LastEnergies()
+// Bitmaps are images, given by their numbers, with what the network says of them: the class, if it knows those of the set, the
+// predicted class with its probability, the entropy of the prediction in nats, and the energy of the last convolution's input, if
+// there are energies.
+func (p *Predictions) Bitmaps(numbers ...int) (all []notebook.Bitmap, err error) {
+	entropy, most, energies := metrics.Entropy(p.Probabilities, len(p.Names)), metrics.MaxProbability(p.Probabilities, len(p.Names)), p.LastEnergies()
 	for _, i := range numbers {
 		if i < 0 || i >= p.Images.N {
-			return strip, fmt.Errorf("cifar: there is no image %d of %s, which has %d", i, p.Images.Name, p.Images.N)
+			return nil, fmt.Errorf("cifar: there is no image %d of %s, which has %d", i, p.Images.Name, p.Images.N)
 		}
-		picture := report.Picture{Pixels: p.Images.Image(i), Entropy: entropy[i], Energy: math.NaN()}
-		for class, probability := range p.Probabilities[i*len(p.Names) : (i+1)*len(p.Names)] {
-			if probability > picture.Probability {
-				picture.Prediction, picture.Probability = p.Names[class], probability
-			}
-		}
+		predicted := p.Names[slices.Index(p.Probabilities[i*len(p.Names):], most[i])]
+		caption := fmt.Sprintf("%s %.2f\nentropy %.2f", predicted, most[i], entropy[i])
 		if p.labelled() {
-			picture.Label = p.Names[p.Images.Labels[i]]
+			label := p.Names[p.Images.Labels[i]]
+			if label != predicted {
+				caption = "✗ " + caption
+			}
+			caption = label + "\n" + caption
 		}
 		if energies != nil {
-			picture.Energy = energies[i]
+			caption += fmt.Sprintf("\nenergy %.4g", energies[i])
 		}
-		strip.Pictures = append(strip.Pictures, picture)
+		all = append(all, notebook.Colour(caption, p.Images.Image(i), datasets.ImageSide))
 	}
-	return strip, nil
+	return all, nil
 }

@@ -118,62 +118,6 @@ func TestLayerEnergies(t *testing.T) {
 	figtest.Golden(t)(report.LayerEnergies("layer-energies-many", names, []report.LayerSample{many}))
 }
 
-const side = 32 // of an image, in pixels
-
-// picture is a made-up image: a disc or a square on a slope of colour.
-func picture(rng *rand.Rand, p report.Picture) report.Picture {
-	p.Pixels = make([]uint8, 3*side*side)
-	cx, cy, r, round := 10+rng.IntN(12), 10+rng.IntN(12), 5+rng.IntN(6), rng.IntN(2) == 0
-	var back, front [3]int
-	for c := range 3 {
-		back[c], front[c] = rng.IntN(160), 80+rng.IntN(170)
-	}
-	for y := range side {
-		for x := range side {
-			dx, dy := x-cx, y-cy
-			inside := dx*dx+dy*dy < r*r
-			if !round {
-				inside = max(dx, -dx) < r && max(dy, -dy) < r
-			}
-			for c := range 3 {
-				v := back[c] + 2*x + y
-				if inside {
-					v = front[c]
-				}
-				p.Pixels[(c*side+y)*side+x] = uint8(min(v+rng.IntN(12), 255))
-			}
-		}
-	}
-	return p
-}
-
-func strips() []report.Strip {
-	rng := rand.New(rand.NewPCG(6, 6))
-	classes := []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse"}
-	test, strange := report.Strip{Title: "CIFAR-10 test images of the largest entropy"}, report.Strip{Title: "SVHN images of the largest energy statistic"}
-	for i, label := range classes {
-		prediction := label
-		if i%3 == 1 {
-			prediction = classes[(i+3)%len(classes)]
-		}
-		test.Pictures = append(test.Pictures, picture(rng, report.Picture{Label: label, Prediction: prediction, Probability: 0.2 + 0.1*float64(i), Entropy: 2.3 - 0.2*float64(i), Energy: 800 + 400*rng.Float64()}))
-		if i < 6 {
-			strange.Pictures = append(strange.Pictures, picture(rng, report.Picture{Prediction: classes[5-i], Probability: 0.9, Entropy: 0.4, Energy: math.NaN()}))
-		}
-	}
-	return []report.Strip{test, strange}
-}
-
-func TestImageStrips(t *testing.T) {
-	f, err := report.ImageStrips("images", strips())
-	figtest.Golden(t)(f, err)
-	for _, format := range []string{report.SVG, report.PDF} {
-		if _, err := f.Bytes(format); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestClassifierFiguresReject(t *testing.T) {
 	layers, sets := layerSamples()
 	ood := func(log bool, inside, outside []float64) (report.Figure, error) {
@@ -203,10 +147,6 @@ func TestClassifierFiguresReject(t *testing.T) {
 		{"layer dense has 0", func() (report.Figure, error) { return energies() }},
 		{"layer dense has 1", func() (report.Figure, error) { return energies(0) }},
 		{"layer dense has 2", func() (report.Figure, error) { return energies(1, math.NaN()) }},
-		{"no images", func() (report.Figure, error) { return report.ImageStrips("n", nil) }},
-		{"has 7 values", func() (report.Figure, error) {
-			return report.ImageStrips("n", []report.Strip{{"s", []report.Picture{{Pixels: make([]uint8, 7)}}}})
-		}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			if _, err := c.make(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -79,26 +79,6 @@ func TestThresholdOfASeparation(t *testing.T) {
 	}
 }
 
-// Red, green and blue come from their planes, rows from top to bottom.
-func TestEnlarged(t *testing.T) {
-	p := Picture{Pixels: make([]uint8, 3*imageSide*imageSide)}
-	for c := range 3 {
-		p.Pixels[(c*imageSide+2)*imageSide+5] = uint8(10 * (c + 1))
-	}
-	m := p.enlarged()
-	for dy := range enlargement {
-		for dx := range enlargement {
-			r, g, b, a := m.At(5*enlargement+dx, 2*enlargement+dy).RGBA()
-			if r>>8 != 10 || g>>8 != 20 || b>>8 != 30 || a>>8 != 255 {
-				t.Fatalf("pixel is %d, %d, %d, %d", r>>8, g>>8, b>>8, a>>8)
-			}
-		}
-	}
-	if r, _, _, _ := m.At(6*enlargement, 2*enlargement).RGBA(); r != 0 {
-		t.Error("the neighbour is not black")
-	}
-}
-
 // The live page has the colours of the pictures.
 func TestLivePageHasTheColours(t *testing.T) {
 	style := string(must.Get(os.ReadFile("../../environment/pages/live/live.css"))(t))
