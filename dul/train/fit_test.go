@@ -363,7 +363,6 @@ func TestFitErrors(t *testing.T) {
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "train.Settings: BatchSize is 0"},
 		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
 		{name: "rate that is none", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant{Start: math.NaN()} }, data: set(good), want: "the Schedule gives step 1 the learning rate NaN; it must be finite"},
-		{name: "steps of checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.EverySteps = -1 }, data: set(good), want: "EverySteps -1"},
 		{name: "time of checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Every = -1 }, data: set(good), want: "Every -1ns"},
 		{name: "number of sets", of: floats, data: set(good, good), want: "2 training sets for a model with 0 replicas"},
 		{name: "no inputs", of: floats, data: set(train.Dataset{}), want: "no Inputs"},

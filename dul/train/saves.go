@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,19 +20,16 @@ type Checkpoints struct {
 	// with: Fit checks only the shapes of the variables, the number of replicas, and
 	// that the run is not shorter than what was saved.
 	Folder string
-	// EverySteps saves once so many steps were done since the last save; 0 does
-	// not count steps.
-	EverySteps int
 	// Every saves once so much time has passed since the last save. 0 means ten
-	// minutes, or no limit if EverySteps is given.
+	// minutes; a nanosecond saves every step.
 	Every time.Duration
 	// Version is that of the program, for the record.
 	Version string
 }
 
 func (c Checkpoints) check() error {
-	if c.EverySteps < 0 || c.Every < 0 {
-		return fmt.Errorf("train.Checkpoints has EverySteps %d and Every %s; neither may be negative", c.EverySteps, c.Every)
+	if c.Every < 0 {
+		return fmt.Errorf("train.Checkpoints has Every %s; it must not be negative", c.Every)
 	}
 	return nil
 }
@@ -43,18 +41,14 @@ const keptCheckpoints = 2
 type saves struct {
 	Checkpoints
 	folder   *checkpoint.Folder
-	lastStep int // that is saved
-	// When it was last tried, even if it failed.
-	triedStep int
-	triedTime time.Time
+	lastStep int       // that is saved
+	tried    time.Time // when it was last tried, even if it failed
 }
 
 // trainSaving is train from the last checkpoint on, with new ones on the way.
 func (r *run) trainSaving(ctx context.Context) (err error) {
 	s := &saves{Checkpoints: r.Checkpoints}
-	if s.Every == 0 && s.EverySteps == 0 {
-		s.Every = 10 * time.Minute
-	}
+	s.Every = cmp.Or(s.Every, 10*time.Minute)
 	if s.folder, err = checkpoint.Open(s.Folder, keptCheckpoints); err != nil {
 		return err
 	}
@@ -81,7 +75,7 @@ func (s *saves) restore(r *run) error {
 	if err != nil {
 		return err
 	}
-	s.triedTime = time.Now()
+	s.tried = time.Now()
 	if !found.Found {
 		return nil
 	}
@@ -94,7 +88,7 @@ func (s *saves) restore(r *run) error {
 	if found.Version != s.Version {
 		r.Notes(fmt.Sprintf("%s was saved by version %q of the program and resumes with %q: what comes out is of both", found.Path, found.Version, s.Version))
 	}
-	r.step, s.lastStep, s.triedStep = found.Step, found.Step, found.Step
+	r.step, s.lastStep = found.Step, found.Step
 	return nil
 }
 
@@ -104,13 +98,11 @@ func (s *saves) afterStep(r *run) error {
 	if s == nil {
 		return nil
 	}
-	enoughSteps := s.EverySteps > 0 && r.step-s.triedStep >= s.EverySteps
-	enoughTime := s.Every > 0 && time.Since(s.triedTime) >= s.Every
-	if !enoughSteps && !enoughTime {
+	if time.Since(s.tried) < s.Every {
 		return nil
 	}
 	err := s.save(r)
-	s.triedStep, s.triedTime = r.step, time.Now()
+	s.tried = time.Now()
 	if err != nil && !errors.Is(err, ErrDiverged) {
 		r.Notes(fmt.Sprintf("training continues, but a stop would lose what was done since step %d: %v", s.lastStep, err))
 		return nil
