@@ -80,8 +80,6 @@ var ErrNotRun = errors.New("its runs are missing")
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them
-	// Marks are the colours and shapes of the table's columns with differences, in their order; nil takes those of MarkOf.
-	Marks []Mark
 	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
 	// verdicts.
 	ByColumn bool
@@ -209,13 +207,7 @@ func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.drawn(r.Cells[i]) != nil }) {
 			continue
 		}
-		k := len(columns)
-		m := MarkOf(name, k)
-		if k < len(f.Marks) {
-			m = f.Marks[k]
-			m.Name = name
-		}
-		marks, columns = append(marks, m), append(columns, i)
+		marks, columns = append(marks, MarkOf(name, len(columns))), append(columns, i)
 	}
 	if len(columns) == 0 {
 		return nil, nil, fmt.Errorf("report: the table %s has nothing to draw: %w", t.Name, ErrNotRun)

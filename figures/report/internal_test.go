@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -13,10 +14,16 @@ import (
 )
 
 // The area of a histogram is the share of the values that are on the axis.
-func TestStepDensity(t *testing.T) {
-	x, density := stepDensity([]float64{0, 0.5, 0.5, 1, 3}, 0, 2, 4)
-	if fmt.Sprint(x) != "[0 0.5 0.5 1 1 1.5 1.5 2]" || fmt.Sprint(density) != "[0.4 0.4 0.8 0.8 0.4 0.4 0 0]" {
-		t.Errorf("got %v, %v", x, density)
+func TestOutline(t *testing.T) {
+	p := New("", "", "")
+	must.Do(t, outline(p, "", []float64{0, 0.5, 0.5, 1, 3}, 0, 2, 4, Blue))
+	if p.X.Min != 0 || p.X.Max != 2 || p.Y.Max != 0.8 {
+		t.Errorf("from %g to %g, and %g high", p.X.Min, p.X.Max, p.Y.Max)
+	}
+	for _, size := range []float64{1e300, math.MaxFloat64} {
+		if Histogram(p, "", []float64{size, size}, 4, Blue) == nil || Histogram(p, "", []float64{-size, size}, 4, Blue) == nil && size > 1e300 {
+			t.Errorf("a histogram of values of %g was drawn", size)
+		}
 	}
 }
 

@@ -105,12 +105,7 @@ func separationPlot(s Separation, falsePositives float64) (*plot.Plot, error) {
 		low, high = low-0.5, high+0.5
 	}
 	for i, sample := range all {
-		x, density := stepDensity(sample.Values, low, high, oodBins)
-		c := colours[i%len(colours)]
-		if err := Band(p, sample.Name, x, make([]float64, len(x)), density, translucent(c)); err != nil {
-			return nil, err
-		}
-		if err := Line(p, "", x, density, c); err != nil {
+		if err := outline(p, sample.Name, sample.Values, low, high, oodBins, colours[i%len(colours)]); err != nil {
 			return nil, err
 		}
 	}
@@ -159,23 +154,6 @@ func leastPositive(samples []Sample) (float64, error) {
 		return 0, fmt.Errorf("no value is above 0, as a logarithmic axis wants")
 	}
 	return least, nil
-}
-
-// stepDensity is the outline of a histogram of equal bins from low to high.
-func stepDensity(values []float64, low, high float64, bins int) (x, density []float64) {
-	width := (high - low) / float64(bins)
-	counts := make([]float64, bins)
-	for _, v := range values {
-		if v >= low && v <= high {
-			counts[min(int((v-low)/width), bins-1)]++
-		}
-	}
-	for b, n := range counts {
-		d := n / (float64(len(values)) * width)
-		x = append(x, low+float64(b)*width, low+float64(b+1)*width)
-		density = append(density, d, d)
-	}
-	return x, density
 }
 
 // powerTicks labels an axis of logarithms to base 10 by the powers themselves.

@@ -145,16 +145,30 @@ func Histogram(p *plot.Plot, name string, values []float64, bins int, c color.Co
 	if err := finite("histogram "+name, "value", values); err != nil {
 		return err
 	}
-	h, err := plotter.NewHist(plotter.Values(values), bins)
-	if err != nil {
-		return fmt.Errorf("report: histogram %s: %w", name, err)
+	low, high := slices.Min(values), slices.Max(values)
+	if low == high {
+		low, high = low-0.5, high+0.5
 	}
-	h.Normalize(1)
-	h.FillColor = translucent(c)
-	h.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(frameWidth)}
-	p.Add(h)
-	legend(p, name, h)
-	return nil
+	return outline(p, name, values, low, high, bins, c)
+}
+
+// outline draws a histogram of equal bins from low to high.
+func outline(p *plot.Plot, name string, values []float64, low, high float64, bins int, c color.Color) error {
+	width, counts := (high-low)/float64(bins), make([]float64, bins)
+	if !(width > 0) || math.IsInf(width, 1) {
+		return fmt.Errorf("report: histogram %s: there is no room for %d bins from %v to %v", name, bins, low, high)
+	}
+	for _, v := range values {
+		if v >= low && v <= high {
+			counts[min(int((v-low)/width), bins-1)]++
+		}
+	}
+	var x, density []float64
+	for b, n := range counts {
+		d := n / (float64(len(values)) * width)
+		x, density = append(x, low+float64(b)*width, low+float64(b+1)*width), append(density, d, d)
+	}
+	return errors.Join(Band(p, name, x, make([]float64, len(x)), density, translucent(c)), Line(p, "", x, density, c))
 }
 
 // translucent lets overlapping areas both be seen.
