@@ -16,56 +16,27 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Window is the geometry of a convolution: Size pixels that move by Stride over an
-// axis with Padding zeros on each side. It is a square, unless Width says otherwise.
-type Window struct {
-	Size, Stride, Padding int
-	// Width is the window along the width, where it differs from that along the
-	// height; the zero value means that it does not.
-	Width Extent
-}
-
-// An Extent is a Window along one axis.
-type Extent struct{ Size, Stride, Padding int }
+// A Window is the geometry of a convolution: a square of Size pixels a side that moves by Stride over either
+// axis with Padding zeros on each side.
+type Window struct{ Size, Stride, Padding int }
 
 // Same is the window of odd size that moves by stride and, for stride 1, gives
 // an image of the same size: its padding is size/2.
 func Same(size, stride int) Window { return Window{Size: size, Stride: stride, Padding: size / 2} }
 
-// Sequence is Same for sequences, which are images of one row, [channels, batch, 1,
-// length]: a convolution in one dimension.
-func Sequence(size, stride int) Window {
-	return Window{Size: 1, Stride: 1, Width: Extent{Size: size, Stride: stride, Padding: size / 2}}
-}
-
-// Axes are the window along the height and along the width.
-func (w Window) Axes() (rows, columns Extent) {
-	rows = Extent{w.Size, w.Stride, w.Padding}
-	if w.Width == (Extent{}) {
-		return rows, rows
-	}
-	return rows, w.Width
-}
-
 // Pixels is the number of pixels that the window sees at once.
-func (w Window) Pixels() int {
-	rows, columns := w.Axes()
-	return rows.Size * columns.Size
-}
+func (w Window) Pixels() int { return w.Size * w.Size }
 
 // Out is the number of positions of the window along the height and along the width of
 // an image. It panics, as GoMLX's graph-building functions do, if the window does not fit.
-func (w Window) Out(height, width int) (high, wide int) {
-	rows, columns := w.Axes()
-	return rows.out(height), columns.out(width)
-}
+func (w Window) Out(height, width int) (high, wide int) { return w.out(height), w.out(width) }
 
 // out is the number of positions along an axis of n pixels. It panics if the window does not fit.
-func (e Extent) out(n int) int {
-	if e.Size < 1 || e.Stride < 1 || e.Padding < 0 || n+2*e.Padding < e.Size {
-		panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an axis of %d pixels", e.Size, e.Stride, e.Padding, n))
+func (w Window) out(n int) int {
+	if w.Size < 1 || w.Stride < 1 || w.Padding < 0 || n+2*w.Padding < w.Size {
+		panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an axis of %d pixels", w.Size, w.Stride, w.Padding, n))
 	}
-	return (n+2*e.Padding-e.Size)/e.Stride + 1
+	return (n+2*w.Padding-w.Size)/w.Stride + 1
 }
 
 // Convolve returns the convolution (without kernel flip, as in all networks)
@@ -74,8 +45,7 @@ func (e Extent) out(n int) int {
 //
 // where x is 0 outside its borders: x is [channels, batch, height, width], the
 // kernel [filters, channels*Pixels()] with the column running fastest, the
-// result [filters, batch, high, wide] with the numbers of Out. In the second index j
-// and the third v, Stride and Padding are those along the width.
+// result [filters, batch, high, wide] with the numbers of Out.
 //
 // It is GoMLX's ConvGeneral where that is fast, and a product of matrices with a
 // gradient of our own on the pure Go backend, whose ConvGeneral takes 10 to 30
@@ -148,9 +118,8 @@ func halves(x *graph.Node) (high, low *graph.Node) {
 // windows of even size and refuses large paddings.)
 func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 	sizes := [2]int{x.Shape().Dim(2), x.Shape().Dim(3)}
-	rows, columns := w.Axes()
 	// [height, width, channels, filters]
-	square := graph.TransposeAllAxes(graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), rows.Size, columns.Size), 2, 3, 1, 0)
+	square := graph.TransposeAllAxes(graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), w.Size, w.Size), 2, 3, 1, 0)
 	image := graph.ConvolveAxesConfig{ // [batch, .., channels] and [.., channels, filters] -> [batch, .., filters]
 		InputChannels: 3, InputBatch: 0, InputSpatial: []int{1, 2},
 		KernelOutputChannels: 3, KernelInputChannels: 2, KernelSpatial: []int{0, 1},
@@ -162,12 +131,11 @@ func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 	across.InputChannels, across.InputBatch = 0, 3
 	across.KernelInputChannels, across.KernelSpatial, across.KernelOutputChannels = 0, []int{1, 2}, 3
 	across.OutputSpatial, across.OutputBatch, across.OutputChannels = []int{0, 1}, 2, 3
-	one, stride := []int{1, 1}, []int{rows.Stride, columns.Stride}
-	// paddings are those before and after each axis, as functions of its window and of
-	// the pixels beyond the last position.
-	paddings := func(of func(e Extent, leftOver int) [2]int) (all [][2]int) {
-		for axis, e := range []Extent{rows, columns} {
-			all = append(all, of(e, (sizes[axis]+2*e.Padding-e.Size)%e.Stride))
+	one, stride := []int{1, 1}, []int{w.Stride, w.Stride}
+	// paddings are those before and after each axis, as functions of the pixels beyond the last position.
+	paddings := func(of func(leftOver int) [2]int) (all [][2]int) {
+		for _, size := range sizes {
+			all = append(all, of((size+2*w.Padding-w.Size)%w.Stride))
 		}
 		return all
 	}
@@ -182,15 +150,13 @@ func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 	}
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
-			padding := paddings(func(e Extent, _ int) [2]int { return [2]int{e.Padding, e.Padding} })
+			padding := paddings(func(int) [2]int { return [2]int{w.Padding, w.Padding} })
 			y := channelsFirst(convolve(channelsLast(in[0]), square, image, stride, padding, one, one))
 			return ops.Tied(graph.StopGradient(y), in)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
-			lead := paddings(func(e Extent, leftOver int) [2]int {
-				return [2]int{e.Size - 1 - e.Padding, e.Size - 1 - e.Padding + leftOver}
-			})
-			within := paddings(func(e Extent, leftOver int) [2]int { return [2]int{e.Padding, e.Padding - leftOver} })
+			lead := paddings(func(leftOver int) [2]int { return [2]int{w.Size - 1 - w.Padding, w.Size - 1 - w.Padding + leftOver} })
+			within := paddings(func(leftOver int) [2]int { return [2]int{w.Padding, w.Padding - leftOver} })
 			last := channelsLast(dy)
 			dx := channelsFirst(convolve(last, square, back, one, lead, stride, one, 0, 1))
 			dk := convolve(channelsLast(x), last, across, one, within, one, stride)

@@ -12,7 +12,7 @@ import (
 // byProducts is the convolution as matrix products: of the kernel with all patches
 // where the window moves pixel by pixel, and else of each pixel of the window by itself.
 func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
-	if rows, columns := w.Axes(); rows.Stride > 1 || columns.Stride > 1 {
+	if w.Stride > 1 {
 		return byPixels(x, kernel, w)
 	}
 	return byPatches(x, kernel, w)
@@ -21,19 +21,18 @@ func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
 // byPixels adds up one product for each pixel of the window: of the kernel's entries
 // for it with what it sees at the window's positions.
 func byPixels(x, kernel *graph.Node, w Window) *graph.Node {
-	rows, columns := w.Axes()
 	filters, channels, batch := kernel.Shape().Dim(0), x.Shape().Dim(0), x.Shape().Dim(1)
 	high, wide := w.Out(x.Shape().Dim(2), x.Shape().Dim(3))
-	x = pad(x, graph.PadAxis{}, graph.PadAxis{}, rows.around(), columns.around())
-	square := graph.Reshape(kernel, filters, channels, rows.Size, columns.Size)
-	seen := func(first, count int, e Extent) graph.SliceAxisSpec {
-		return graph.AxisRange(first, first+(count-1)*e.Stride+1).Stride(e.Stride)
+	x = pad(x, graph.PadAxis{}, graph.PadAxis{}, w.around(), w.around())
+	square := graph.Reshape(kernel, filters, channels, w.Size, w.Size)
+	seen := func(first, count int) graph.SliceAxisSpec {
+		return graph.AxisRange(first, first+(count-1)*w.Stride+1).Stride(w.Stride)
 	}
 	var sum *graph.Node
-	for u := range rows.Size {
-		for v := range columns.Size {
+	for u := range w.Size {
+		for v := range w.Size {
 			weights := graph.Slice(square, graph.AxisRange(), graph.AxisRange(), graph.AxisElem(u), graph.AxisElem(v))
-			pixels := graph.Slice(x, graph.AxisRange(), graph.AxisRange(), seen(u, high, rows), seen(v, wide, columns))
+			pixels := graph.Slice(x, graph.AxisRange(), graph.AxisRange(), seen(u, high), seen(v, wide))
 			y := ops.Product(graph.Reshape(weights, filters, channels), Channels(pixels))
 			if sum != nil {
 				y = graph.Add(sum, y)
@@ -51,14 +50,13 @@ func byPixels(x, kernel *graph.Node, w Window) *graph.Node {
 // and dL/dx is the convolution of dL/dy with the kernel turned by 180 degrees.
 // Convolutions of the same images share their patches.
 func byPatches(x, kernel *graph.Node, w Window) *graph.Node {
-	rows, columns := w.Axes()
-	seen, g := patches(ops.Source(x), rows.Size, columns.Size, rows.around(), columns.around())
+	seen, g := patches(ops.Source(x), w.Size, w.around())
 	y := graph.StopGradient(g.image(product(kernel, seen)))
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node { return ops.Tied(y, in) },
 		func(_, dy *graph.Node) []*graph.Node {
-			seenBack, back := patches(dy, rows.Size, columns.Size, rows.back(), columns.back())
-			square := graph.Reshape(kernel, dy.Shape().Dim(0), x.Shape().Dim(0), rows.Size, columns.Size)
+			seenBack, back := patches(dy, w.Size, w.back())
+			square := graph.Reshape(kernel, dy.Shape().Dim(0), x.Shape().Dim(0), w.Size, w.Size)
 			turned := graph.Reverse(graph.Transpose(square, 0, 1), 2, 3)
 			return []*graph.Node{
 				back.image(product(graph.Reshape(turned, x.Shape().Dim(0), -1), seenBack)),
@@ -80,12 +78,10 @@ func kernelGradient(dy, seen *graph.Node) *graph.Node {
 }
 
 // around is the padding.
-func (e Extent) around() graph.PadAxis { return graph.PadAxis{Start: e.Padding, End: e.Padding} }
+func (w Window) around() graph.PadAxis { return graph.PadAxis{Start: w.Padding, End: w.Padding} }
 
 // back is the padding of the convolution back from the positions to the pixels.
-func (e Extent) back() graph.PadAxis {
-	return graph.PadAxis{Start: e.Size - 1 - e.Padding, End: e.Size - 1 - e.Padding}
-}
+func (w Window) back() graph.PadAxis { return Window{Padding: w.Size - 1 - w.Padding}.around() }
 
 // A grid says where in the columns of a patch matrix the positions of the window
 // lie: a batch of images of rows x columns pixels, of which the first batch
@@ -108,9 +104,9 @@ func (g grid) flat(x *graph.Node) *graph.Node {
 	return Channels(lengthen(x, g.images-g.batch, g.rows-g.high, g.columns-g.wide))
 }
 
-// patches returns what a window of high x wide pixels that moves pixel by pixel sees at
-// each of its positions, and where these are: [channels, batch, height, width] ->
-// [channels*high*wide, pixels of the grid].
+// patches returns what a window of size x size pixels that moves pixel by pixel sees at
+// each of its positions, with zeros around images, and where these are: [channels, batch, height, width] ->
+// [channels*size*size, pixels of the grid].
 //
 // With enough zeros after each row and each image, the neighbour (u, v) pixels
 // away of every pixel is a fixed number of entries away in memory, zero beyond
@@ -125,24 +121,21 @@ func (g grid) flat(x *graph.Node) *graph.Node {
 //	cut by 5:  0 a b c 0    what is left of each pixel
 //	           a b c 0 a    the pixel; the first three columns are the positions
 //	           b c 0 0 0    what is right of it
-func patches(x *graph.Node, high, wide int, rows, columns graph.PadAxis) (*graph.Node, grid) {
-	cut := func(side *graph.PadAxis) graph.PadAxis { // of a window that has positions beyond all pixels
-		negative := graph.PadAxis{Start: min(side.Start, 0), End: min(side.End, 0)}
-		side.Start, side.End = side.Start-negative.Start, side.End-negative.End
-		return negative
-	}
-	x = pad(x, graph.PadAxis{}, graph.PadAxis{}, cut(&rows), cut(&columns))
+func patches(x *graph.Node, size int, around graph.PadAxis) (*graph.Node, grid) {
+	cut := graph.PadAxis{Start: min(around.Start, 0), End: min(around.End, 0)} // of a window that has positions beyond all pixels
+	around.Start, around.End = around.Start-cut.Start, around.End-cut.End
+	x = pad(x, graph.PadAxis{}, graph.PadAxis{}, cut, cut)
 	channels, batch, height, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
-	g := grid{batch: batch, high: height + rows.Start + rows.End - high + 1, wide: width + columns.Start + columns.End - wide + 1}
+	g := grid{batch: batch, high: height + around.Start + around.End - size + 1, wide: width + around.Start + around.End - size + 1}
 	// The zeros after a row are also those before the next one.
-	g.rows = max(height+max(rows.Start, rows.End), g.high)
-	g.columns = max(width+max(columns.Start, columns.End), g.wide)
+	g.rows = max(height+max(around.Start, around.End), g.high)
+	g.columns = max(width+max(around.Start, around.End), g.wide)
 	pixels := g.rows * g.columns
 
 	var moves []int // by pixel of the window: how far on in memory it looks
-	for u := range high {
-		for v := range wide {
-			moves = append(moves, (u-rows.Start)*g.columns+v-columns.Start)
+	for u := range size {
+		for v := range size {
+			moves = append(moves, (u-around.Start)*g.columns+v-around.Start)
 		}
 	}
 	spare := max(0, -moves[len(moves)-1])
@@ -165,7 +158,7 @@ func patches(x *graph.Node, high, wide int, rows, columns graph.PadAxis) (*graph
 	if parts = slices.DeleteFunc(parts, func(part *graph.Node) bool { return part.Shape().Dim(1) == 0 }); len(parts) > 1 {
 		all = graph.Concatenate(parts, 1)
 	}
-	return graph.Reshape(all, channels*high*wide, g.images*pixels), g
+	return graph.Reshape(all, channels*size*size, g.images*pixels), g
 }
 
 // lengthen puts zeros after the batch, the rows and the columns of images, and where

@@ -58,18 +58,15 @@ type ConvTerms struct {
 //
 // Kernel and log variances start at zero: Sigma = I.
 func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
-	high, wide := w.Axes()
-	for _, e := range []conv.Extent{high, wide} {
-		if e.Size%2 == 0 {
-			panic(fmt.Errorf("energy.LDL: a window of size %d has no centre; the masked convolution needs an odd size", e.Size))
-		}
+	if w.Size%2 == 0 {
+		panic(fmt.Errorf("energy.LDL: a window of size %d has no centre; the masked convolution needs an odd size", w.Size))
 	}
 	c := x.Shape().Dim(0)
 	rows := conv.Channels(x)
 	kernel := params.New(s, rows, "kernel", params.Generative, params.Constant(0), c, c*w.Pixels())
 	logVariance := floored(params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1))
 
-	z := conv.Channels(l.whitened(x, kernel, high.Size, wide.Size))
+	z := conv.Channels(l.whitened(x, kernel, w.Size))
 	squares := conv.WeightedSquares(z, graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5))
 	energy := conv.LikeImage(squares, x)
 	mean := conv.ExampleMeans(energy)
@@ -83,13 +80,12 @@ func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 }
 
 // whitened is z, whose entries are independent under the model.
-func (l LDL) whitened(x, kernel *graph.Node, high, wide int) *graph.Node {
-	w := conv.Same(high, 1)
-	w.Width = conv.Extent{Size: wide, Stride: 1, Padding: wide / 2}
+func (l LDL) whitened(x, kernel *graph.Node, size int) *graph.Node {
+	w := conv.Same(size, 1)
 	if l.ReplicatePadding {
-		x, w.Padding, w.Width.Padding = replicate(replicate(x, 2, high/2), 3, wide/2), 0, 0
+		x, w.Padding = replicate(replicate(x, 2, size/2), 3, size/2), 0
 	}
-	return conv.Convolve(x, causal(kernel, high*wide), w)
+	return conv.Convolve(x, causal(kernel, size*size), w)
 }
 
 // causal makes a kernel with so many positions unit triangular in raster order: entry c of
@@ -125,27 +121,26 @@ func replicate(x *graph.Node, axis, n int) *graph.Node {
 // as zeros. Compilers are slow at a convolution of one channel with one filter: they
 // add up shifted images.
 func averagePool(x *graph.Node, w conv.Window) *graph.Node {
-	if rows, columns := w.Axes(); rows == columns && rows == (conv.Extent{Size: 1, Stride: 1}) {
+	if w == conv.Same(1, 1) {
 		return x
 	}
 	n := w.Pixels()
 	if !ops.OnGo(x) {
-		rows, columns := w.Axes()
-		return graph.MulScalar(windowSums(windowSums(x, 2, rows), 3, columns), 1/float64(n))
+		return graph.MulScalar(windowSums(windowSums(x, 2, w), 3, w), 1/float64(n))
 	}
 	mean := graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, n)), 1/float64(n))
 	return conv.Convolve(x, mean, w)
 }
 
 // windowSums is sum_u x[i*Stride + u - Padding] along one axis of images.
-func windowSums(x *graph.Node, axis int, e conv.Extent) *graph.Node {
+func windowSums(x *graph.Node, axis int, w conv.Window) *graph.Node {
 	around := make([]graph.PadAxis, 4)
-	around[axis] = graph.PadAxis{Start: e.Padding, End: e.Padding}
+	around[axis] = graph.PadAxis{Start: w.Padding, End: w.Padding}
 	padded := graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), around...)
 	var sum *graph.Node
-	for first := range e.Size {
-		last := padded.Shape().Dim(axis) - e.Size + first
-		shifted := graph.SliceAxis(padded, axis, graph.AxisRange(first, last+1).Stride(e.Stride))
+	for first := range w.Size {
+		last := padded.Shape().Dim(axis) - w.Size + first
+		shifted := graph.SliceAxis(padded, axis, graph.AxisRange(first, last+1).Stride(w.Stride))
 		if sum == nil {
 			sum = shifted
 		} else {

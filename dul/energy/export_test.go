@@ -12,7 +12,7 @@ func Causal(kernel *graph.Node, size int) *graph.Node { return causal(kernel, si
 
 // Whitened is the z of Conv at a given kernel.
 func (l LDL) Whitened(x, kernel *graph.Node, size int) *graph.Node {
-	return l.whitened(x, kernel, size, size)
+	return l.whitened(x, kernel, size)
 }
 
 // ConvWith is Conv with k components.

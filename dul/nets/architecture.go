@@ -78,7 +78,7 @@ type Func struct {
 	// Build maps inputs x to [batch, outputs] in the scope s. x is [batch, ...] of
 	// nets.Floats, and [channels, batch, height, width] of nets.Pixels. The layers act
 	// at each position of longer shapes, see Positions. layers.(ConvLayers) has
-	// convolutions, of images and of sequences (conv.Sequence).
+	// convolutions of images.
 	Build func(layers Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node
 }
 

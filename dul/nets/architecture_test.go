@@ -47,12 +47,12 @@ func over(t testing.TB, f nets.Architecture, l nets.Layers) nets.Network {
 	return must.Get(f.Over(l))(t)
 }
 
-// convolutions are two convolutions in one dimension over sequences [batch, length, features].
+// convolutions are two convolutions over sequences [batch, length, features], as images of one row.
 func convolutions(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	batch, length, features := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
 	h := graph.Reshape(graph.TransposeAllAxes(x, 2, 0, 1), features, batch, 1, length)
-	h = conv.ReLU(l.(nets.ConvLayers).Conv(s.In("first"), h, conv.Spec{Filters: 4, Window: conv.Sequence(3, 1)}))
-	h = l.(nets.ConvLayers).Conv(s.In("second"), h, conv.Spec{Filters: 3, Window: conv.Sequence(5, 2)})
+	h = conv.ReLU(l.(nets.ConvLayers).Conv(s.In("first"), h, conv.Spec{Filters: 4, Window: conv.Same(3, 1)}))
+	h = l.(nets.ConvLayers).Conv(s.In("second"), h, conv.Spec{Filters: 3, Window: conv.Same(5, 2)})
 	return l.Dense(s.In("output"), conv.GlobalMeans(h), outputs)
 }
 

@@ -60,16 +60,10 @@ func Key(marks ...Mark) *plot.Legend {
 	key := New("", "", "").Legend
 	key.Left = true
 	for _, m := range marks {
-		key.Add(m.Name, glyph{draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.4), Shape: m.Shape}})
+		key.Add(m.Name, &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.4), Shape: m.Shape}})
 	}
 	return &key
 }
-
-// glyph is a legend entry of one glyph.
-type glyph struct{ draw.GlyphStyle }
-
-// Thumbnail implements plot.Thumbnailer.
-func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
 
 // ErrNotRun is wrapped by the error for a picture of runs that nobody made.
 var ErrNotRun = errors.New("its runs are missing")
