@@ -24,7 +24,6 @@ type claim struct {
 // theClaims are the paper's, four about images and two about their detection.
 func theClaims() []claim {
 	four := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Same)
-	wide := onWide.experiment
 	var all []claim
 	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, columns ...column) *claim {
 		c := claim{Claim: tables.Claim{Group: group, Where: where, In: in, Claim: text}}
@@ -51,14 +50,14 @@ func theClaims() []claim {
 		data    Images
 		further []experiment.Method
 	}{
-		{"CIFAR-100 with ResNet-14", Paper, hundred, nil}, {"CIFAR-10 with WRN-28-10", wide, ten, processes},
-		{"CIFAR-100 with WRN-28-10", wide, hundred, processes[:1]}, // DUE was out of memory in the paper
+		{"CIFAR-100 with ResNet-14", Paper, hundred, nil}, {"CIFAR-10 with WRN-28-10", Wide, ten, processes},
+		{"CIFAR-100 with WRN-28-10", Wide, hundred, processes[:1]}, // DUE was out of memory in the paper
 	} {
 		add(images, "tables", in.name, best, density(in.preset, in.data), in.preset, in.data, slices.Concat(four, in.further), accuracyColumn, eceColumn, nllColumn)
 	}
 	for _, fraction := range ablationFractions {
 		add(images, "table of rank-1 components", fmt.Sprintf("%g%%", 100*fraction), "A rank-1 mixture is about as good as the full rank in accuracy and NLL",
-			list(wide, ten, paperSeeds, mixture(fraction)), wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
+			list(Wide, ten, paperSeeds, mixture(fraction)), Wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
 	}
 	var detection []column
 	for _, name := range []string{"auroc", "auprc"} {

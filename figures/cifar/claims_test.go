@@ -32,7 +32,7 @@ func TestClaims(t *testing.T) {
 			accuracy = 0.8
 		}
 		add(accuracy, 0.01+worse, 1+worse, list(Paper, hundred, paperSeeds, m))
-		add(0.9, 0.01, 0.2, list(onWide.experiment, ten, paperSeeds, m))
+		add(0.9, 0.01, 0.2, list(Wide, ten, paperSeeds, m))
 	}
 	add(0.9, 0.01, 0.2, list(Paper, withHeldOut(ten), paperSeeds, methods.Density))
 	// A run that diverged is no missing run.
@@ -71,9 +71,9 @@ func TestComparableClaim(t *testing.T) {
 					return map[string]float64{results.MetricAccuracy: 0.9, results.MetricNLL: 0.2 + 0.01*float64(e.Seed) + behind}
 				}
 			}
-			found := resultsOf(with(c.behind), list(onWide.experiment, ten, paperSeeds, mixture(0.0125)))
+			found := resultsOf(with(c.behind), list(Wide, ten, paperSeeds, mixture(0.0125)))
 			found[1].Diverged = c.diverged
-			found = append(found, resultsOf(with(0), list(onWide.experiment, ten, paperSeeds, methods.Density))...)
+			found = append(found, resultsOf(with(0), list(Wide, ten, paperSeeds, methods.Density))...)
 			claims := must.Get(Claims(index(found...)))(t)
 			i := slices.IndexFunc(claims, func(got tables.Claim) bool { return got.In == "1.25%" })
 			if claims[i].Verdict != c.verdict {

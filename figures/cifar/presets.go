@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -28,9 +27,9 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	return paper.experiment(data, m)
 }
 
-// PaperOn is Paper with another network, such as nets.WideResNet28x10(nil), for which the paper has settings of its own.
-func PaperOn(network nets.ResNet) experiment.Preset {
-	return paper.on(network).experiment
+// Wide is Paper with the Wide ResNet-28-10, for which the paper has settings of its own.
+func Wide(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return onWide.experiment(data, m)
 }
 
 // Released trains as the authors' code does, whose ResNet-14 has 20 layers. See methods.Released for the layers.
@@ -62,10 +61,10 @@ func ProcessorGrid(data experiment.Source, m experiment.Method) (experiment.Expe
 // paperDraws is how many draws the paper predicts from; heldOut the number of training images that Processor holds out.
 const paperDraws, heldOut = 25, 5000
 
-// The settings of presets. The wide network is that of PaperOn.
+// The settings of presets.
 var (
 	paper       = settings{preset: "cifar.Paper", network: nets.ResNet14(nil), epochs: 200, samples: paperDraws, svhn: true}
-	onWide      = paper.on(nets.WideResNet28x10(nil))
+	onWide      = settings{preset: "cifar.Paper", network: nets.WideResNet28x10(nil), wide: true, epochs: 200, samples: paperDraws, svhn: true}
 	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
 	onSmall     = settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
 	onProcessor = settings{preset: "cifar.Processor", network: nets.ResNet14(nil), epochs: 10, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
@@ -75,18 +74,13 @@ var (
 type settings struct {
 	preset   string
 	network  nets.ResNet
+	wide     bool // the network is the Wide ResNet
 	released bool
 	decayAll bool // decay variational parameters too
 	epochs   int
 	samples  int    // draws of a prediction
 	svhn     bool   // predict the test part of SVHN too, which the paper's tables have
 	sizes    Images // TrainN, TestN, HeldOut and Choosing, which take the place of those of the data that are 0
-}
-
-// on are the settings with another network.
-func (s settings) on(network nets.ResNet) settings {
-	s.network = network
-	return s
 }
 
 // withDecay is the preset with weight decay on all parameters, or on weights alone.
@@ -146,8 +140,8 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		}
 	}
 	network := s.network
-	if s.wide() && m.Process != nil {
-		network.Dropout = cmp.Or(network.Dropout, 0.3)
+	if s.wide && m.Process != nil {
+		network.Dropout = 0.3
 	}
 	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}}
 	task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (numbers map[string]float64, each map[string]map[string][]float64, err error) {
@@ -157,11 +151,6 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		return numbers, each, err
 	}
 	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
-}
-
-// wide says whether the network is the Wide ResNet, for which the paper has settings of its own.
-func (s settings) wide() bool {
-	return slices.Equal(s.network.Widths, nets.WideResNet28x10(nil).Widths)
 }
 
 // isPlain says whether a method is a single network without noise. It gets Gaussians that are fitted to its
@@ -195,7 +184,7 @@ func (s settings) images(d Images, m experiment.Method, t experiment.Traits) Ima
 func (s settings) rates(d Images, m experiment.Method) rates {
 	r := rates{rate: 0.1, decay: 1e-4, batch: 128}
 	switch {
-	case s.wide():
+	case s.wide:
 		r = rates{rate: 0.05, decay: 5e-4, batch: 64}
 	case d.Name == CIFAR100:
 		r.decay = 2e-4
@@ -252,10 +241,7 @@ func (s settings) groups(t experiment.Traits, r rates) []train.Group {
 func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 	defaults := methods.Defaults{InitStd: 1e-3, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: d.classes()}
 	if s.released {
-		defaults.InitStd = 1e-4
-		if !s.wide() {
-			defaults.VDropoutAlpha = 1e-3 // the authors' code's default, which its Wide ResNet does not use
-		}
+		defaults.InitStd, defaults.VDropoutAlpha = 1e-4, 1e-3 // the default of the authors' code, which its Wide ResNet does not use
 	}
 	m = defaults.Fill(m)
 	if s.released {

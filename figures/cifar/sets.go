@@ -97,7 +97,7 @@ func Sets() []tables.Set {
 		return append(list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...), list(paper.withDecay(true), d, paperSeeds, variationals...)...)
 	}
 	wrn := func(d Images) experiment.Experiments {
-		return list(onWide.experiment, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
+		return list(Wide, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
 	}
 	var processorGrid experiment.Experiments
 	for _, s := range searches {
@@ -109,13 +109,13 @@ func Sets() []tables.Set {
 		set("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
 		set("cifar100-wrn", "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
 		set("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
-			list(onWide.experiment, ten, paperSeeds, append(mixtures(), methods.Density)...)),
+			list(Wide, ten, paperSeeds, append(mixtures(), methods.Density)...)),
 		set("ood-svhn", "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
 			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
 		set("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
 			both(Paper, paperSeeds, addedMethods...)),
 		set("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
-			both(onWide.experiment, paperSeeds, singleNetworks...)),
+			both(Wide, paperSeeds, singleNetworks...)),
 		set("cifar-released", "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
 			both(Released, paperSeeds, papersFive...)),
 		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),

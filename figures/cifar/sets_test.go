@@ -30,7 +30,7 @@ func TestPaperImages(t *testing.T) {
 
 // 200 epochs are ten million images, of 6 microseconds each, and of 240 in the wide network with noise.
 func TestRoofline(t *testing.T) {
-	plain, wide := list(Paper, ten, 1, methods.Deterministic), list(onWide.experiment, hundred, 2, methods.Density)
+	plain, wide := list(Paper, ten, 1, methods.Deterministic), list(Wide, hundred, 2, methods.Density)
 	if got := Roofline(slices.Concat(plain, wide)); got != time.Minute+80*time.Minute {
 		t.Errorf("%s, want 81 minutes", got)
 	}

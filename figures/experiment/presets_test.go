@@ -43,7 +43,7 @@ func TestSpecsOfPresets(t *testing.T) {
 		{"toy.Paper on the cubic", toy.Paper, toy.Cubic{Seeds: 20}},
 		{"toy.Paper on two moons", toy.Paper, toy.Moons{Seeds: 3}},
 		{"cifar.Paper", cifar.Paper, cifar10},
-		{"cifar.PaperOn a Wide ResNet", cifar.PaperOn(nets.WideResNet28x10(nil)), cifar.Images{Name: cifar.CIFAR100}},
+		{"cifar.Wide", cifar.Wide, cifar.Images{Name: cifar.CIFAR100}},
 		{"cifar.Released", cifar.Released, cifar10},
 		{"cifar.Small", cifar.Small, cifar10},
 		{"cifar.Processor, chosen", cifar.Chosen(cifar.Processor), cifar10},
@@ -144,11 +144,5 @@ func TestPresetsKeepSettings(t *testing.T) {
 		if value, pointer := group(baselines.MFVI{}), group(&baselines.MFVI{}); value != pointer {
 			t.Errorf("%s of a pointer to layers is %s, of the layers %s", name, pointer, value)
 		}
-	}
-	wide := nets.WideResNet28x10(nil)
-	wide.Dropout = 0.1
-	process := must.Get(cifar.PaperOn(wide)(cifar.Images{Name: cifar.CIFAR10}, methods.SNGP))(t)
-	if got := process.Task.Network.(nets.ResNet).Dropout; got != 0.1 {
-		t.Errorf("the network has dropout %g", got)
 	}
 }
