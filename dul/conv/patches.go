@@ -114,7 +114,7 @@ func (g grid) flat(x *graph.Node) *graph.Node {
 // number. To move them, all are laid one after the other with just so many zeros
 // between them that the rows of a fixed length, into which the whole is then cut,
 // begin at the right entries: one concatenation, which the Go backend copies in
-// blocks. For the image a b c and a window of 1 x 3 pixels (here the rows
+// blocks. For one row a b c of an image and one row of a window of three pixels (here the rows
 // are as short as can be; below they are a whole number of images long):
 //
 //	laid out:  0 a b c 0 a b c 0 a b c 0 0 0

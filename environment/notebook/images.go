@@ -49,8 +49,11 @@ func Grey(caption string, values []float64, width int, high float64) Bitmap {
 }
 
 // Bitmaps shows bitmaps side by side with their captions, each enlarged to the
-// given width in pixels of the screen, with sharp edges.
+// given width in pixels of the screen, with sharp edges. No bitmaps, or no width, stop the cell.
 func Bitmaps(width int, bitmaps ...Bitmap) {
+	if width < 1 || len(bitmaps) == 0 {
+		panic(fmt.Errorf("notebook.Bitmaps: %d bitmaps of width %d; give at least one, and at least 1", len(bitmaps), width))
+	}
 	if !In() {
 		for _, b := range bitmaps {
 			say("[picture: " + b.Caption + "]")

@@ -32,9 +32,11 @@ func TestBitmapMisuseStopsTheCell(t *testing.T) {
 		{"no scale", func() { Grey("x", []float64{1}, 1, 0) }},
 		{"a scale of NaN", func() { Grey("x", []float64{1}, 1, math.NaN()) }},
 		{"NaN", func() { Grey("x", []float64{math.NaN()}, 1, 1) }},
+		{"no bitmaps", func() { Bitmaps(1) }},
+		{"no width of bitmaps", func() { Bitmaps(0, Grey("x", []float64{1}, 1, 1)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := panicOf(c.call); !strings.Contains(got, `"x"`) {
+			if got := panicOf(c.call); !strings.Contains(got, `"x"`) && !strings.Contains(got, "bitmaps of width") {
 				t.Errorf("%s: panic %q", c.name, got)
 			}
 		})

@@ -109,9 +109,9 @@ func (p *Predictions) LayerSample(name string) report.LayerSample {
 	return s
 }
 
-// Bitmaps are images, given by their numbers, with what the network says of them: the class, if it knows those of the set, the
-// predicted class with its probability, the entropy of the prediction in nats, and the energy of the last convolution's input, if
-// there are energies.
+// Bitmaps are images, given by their numbers, with what the network says of them: their class, if it knows the classes of
+// the set; the predicted class with its probability, after ✗ if it is wrong; the entropy of the prediction in nats; and the energy
+// of the last convolution's input, if there are energies.
 func (p *Predictions) Bitmaps(numbers ...int) (all []notebook.Bitmap, err error) {
 	entropy, most, energies := metrics.Entropy(p.Probabilities, len(p.Names)), metrics.MaxProbability(p.Probabilities, len(p.Names)), p.LastEnergies()
 	for _, i := range numbers {
@@ -128,7 +128,7 @@ func (p *Predictions) Bitmaps(numbers ...int) (all []notebook.Bitmap, err error)
 			caption = label + "\n" + caption
 		}
 		if energies != nil {
-			caption += fmt.Sprintf("\nenergy %.4g", energies[i])
+			caption += fmt.Sprintf("\nenergy %.1f", energies[i])
 		}
 		all = append(all, notebook.Colour(caption, p.Images.Image(i), datasets.ImageSide))
 	}

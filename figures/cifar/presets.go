@@ -64,7 +64,7 @@ const paperDraws, heldOut = 25, 5000
 // The settings of presets.
 var (
 	paper       = settings{preset: "cifar.Paper", network: nets.ResNet14(nil), epochs: 200, samples: paperDraws, svhn: true}
-	onWide      = settings{preset: "cifar.Paper", network: nets.WideResNet28x10(nil), wide: true, epochs: 200, samples: paperDraws, svhn: true}
+	onWide      = settings{preset: "cifar.Wide", network: nets.WideResNet28x10(nil), wide: true, epochs: 200, samples: paperDraws, svhn: true}
 	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
 	onSmall     = settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
 	onProcessor = settings{preset: "cifar.Processor", network: nets.ResNet14(nil), epochs: 10, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
@@ -241,7 +241,7 @@ func (s settings) groups(t experiment.Traits, r rates) []train.Group {
 func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 	defaults := methods.Defaults{InitStd: 1e-3, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: d.classes()}
 	if s.released {
-		defaults.InitStd, defaults.VDropoutAlpha = 1e-4, 1e-3 // the default of the authors' code, which its Wide ResNet does not use
+		defaults.InitStd, defaults.VDropoutAlpha = 1e-4, 1e-3 // the defaults of the authors' code
 	}
 	m = defaults.Fill(m)
 	if s.released {

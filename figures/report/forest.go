@@ -69,8 +69,8 @@ func Key(marks ...Mark) *plot.Legend {
 var ErrNotRun = errors.New("its runs are missing")
 
 // A Forest is a picture of the differences in a table, or of its Numbers: a panel for each group of rows, in it a line for
-// each row and on it a mark for each column, at the difference, with its interval. Filled marks are significant, hollow
-// ones are not. With Numbers, all marks are filled.
+// each row and on it a mark for each column, at the difference, with its interval. Filled marks are of cells with a
+// verdict, as a rule significant ones; others are hollow. With Numbers, all marks are filled.
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them

@@ -21,6 +21,9 @@ func TableFormats() []string { return []string{Markdown, LaTeX, CSV} }
 
 // Render returns the table as text in one of TableFormats.
 func (t Table) Render(format string) (string, error) {
+	if len(t.Columns) == 0 {
+		return "", fmt.Errorf("report: the table %q has no columns", t.Name)
+	}
 	for _, row := range t.Rows {
 		if len(row.Cells) != len(t.Columns)-1 {
 			return "", fmt.Errorf("report: row %q of %s has %d cells for %d columns", row.Name, t.Name, len(row.Cells), len(t.Columns)-1)

@@ -39,7 +39,7 @@ func Figures() []tables.NamedFigure {
 
 // Figure1 is the paper's Figure 1. A panel has the data (red), the predictive
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
-// the bands are narrow, so a strip below each panel has them less the mean, with the truth.
+// the bands are narrow, so a second panel below each has them less the mean, with the truth.
 func Figure1(x *tables.Index) (report.Figure, error) {
 	list := figure1Methods()
 	for i, m := range list {
@@ -80,7 +80,7 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	return f, err
 }
 
-// The sizes, in points: a panel with its share of the axes, and what a strip below it adds.
+// The sizes, in points: a panel with its share of the axes, and what a row of strips below adds to the height, which rows share alike.
 const panelWidth, panelHeight, stripHeight = 150, 160, 100
 
 // stripEnd is where the axis of a strip ends, on which the gap is seen.
