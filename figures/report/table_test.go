@@ -58,6 +58,9 @@ func TestRender(t *testing.T) {
 	if out := must.Get(plain.Render(report.Markdown))(t); strings.Contains(out, "▲") {
 		t.Errorf("a legend of no marks:\n%s", out)
 	}
+	if _, err := (report.Table{Name: "empty"}).Render(report.Markdown); err == nil || !strings.Contains(err.Error(), `"empty" has no columns`) {
+		t.Errorf("a table without columns: %v", err)
+	}
 	if _, err := (report.Table{Columns: []string{"Method"}}).Render("docx"); err == nil || !strings.Contains(err.Error(), "md, latex, csv") {
 		t.Errorf("unknown format: %v", err)
 	}
