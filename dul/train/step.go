@@ -18,12 +18,11 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// executions are the compiled graphs of one phase, by their numbers of examples: that of a whole batch, and of the smaller
-// one at the end of an epoch.
+// executions are the compiled graphs of one phase: one for whole batches, and one for the smaller batch at the end of an epoch.
 type executions struct {
 	*run
 	phase    phase
-	compiled map[int]*execution
+	compiled map[int]*execution // by the number of examples
 }
 
 // An execution is the compiled graph of a step.

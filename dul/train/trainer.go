@@ -385,7 +385,7 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 	}
 }
 
-// rows are those of the next step, as many as the largest replica has.
+// rows is the number of examples of the next step: that of the largest replica.
 func (r *run) rows() (rows int) {
 	for _, set := range r.data {
 		rows = max(rows, min(r.BatchSize, set.Len()-r.step%r.epochSteps*r.BatchSize))

@@ -190,8 +190,9 @@ func errorBar(p *plot.Plot, bar spread, c color.Color, shape draw.GlyphDrawer) e
 	if err != nil {
 		return fmt.Errorf("report: error bar: %w", err)
 	}
-	if lines.LineStyle, lines.CapWidth = (draw.LineStyle{Color: c, Width: vg.Points(1)}), 0; bar.XErrors[0].Low+bar.XErrors[0].High > 0 {
-		lines.CapWidth = vg.Points(3)
+	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
+	if bar.XErrors[0].Low+bar.XErrors[0].High == 0 {
+		lines.CapWidth = 0
 	}
 	dots, err := plotter.NewScatter(bar.XYs)
 	if err != nil {

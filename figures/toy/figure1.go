@@ -80,7 +80,8 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	return f, err
 }
 
-// The sizes, in points: a panel with its share of the axes, and what a row of strips below adds to the height, which rows share alike.
+// The sizes, in points: a panel with its share of the axes, and by how much a row of strips makes the figure higher. All rows
+// get the same height.
 const panelWidth, panelHeight, stripHeight = 150, 160, 100
 
 // stripEnd is where the axis of a strip ends, on which the gap is seen.
