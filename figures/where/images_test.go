@@ -94,8 +94,7 @@ func TestFewImagesRefuses(t *testing.T) {
 }
 
 // madeImages are made-up runs of question 10. Densities have a lower NLL and a higher area than the others, by 0.2, and
-// trainings the variance 0.01^2 x 10/4. Without part b of the images the NLL of densities is higher by slope b. Plain networks
-// have predictions.
+// trainings the variance 0.01^2 x 10/4. Without part b of the images the NLL of densities is higher by slope b.
 func madeImages(slope float64, change func(e experiment.Experiment, metrics map[string]float64)) *tables.Index {
 	all := map[string]experiment.Result{}
 	for _, m := range fewMethods() {
@@ -118,12 +117,7 @@ func madeImages(slope float64, change func(e experiment.Experiment, metrics map[
 			if change != nil {
 				change(e, found)
 			}
-			r := experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found}
-			if m.Same(methods.Deterministic) {
-				p := madePredictions(rand.New(rand.NewPCG(e.Seed, 1)))
-				r = r.With(&p)
-			}
-			all[e.ID()] = r
+			all[e.ID()] = experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found}
 		}
 	}
 	return tables.NewIndex(all)
@@ -204,22 +198,6 @@ func TestImageTable(t *testing.T) {
 				t.Errorf("%s: the difference is %+v, and half the interval should be %g", row.Name, *d, want)
 			}
 		}
-	}
-	ensemble := func(x *tables.Index) string {
-		for _, row := range must.Get(imageTable(x))(t).Rows {
-			if row.Name == methods.Ensemble.Name {
-				return row.Cells[0].Text
-			}
-		}
-		return ""
-	}
-	x := madeImages(0, nil)
-	plain, _ := x.Find(fewRuns(methods.Deterministic)[0])
-	if got := ensemble(x.With(plain.With(nil))); strings.HasPrefix(got, "0.") {
-		t.Errorf("networks without predictions have an ensemble with the NLL %q", got)
-	}
-	if got := ensemble(x); !strings.HasPrefix(got, "0.") {
-		t.Errorf("the ensemble has the NLL %q", got)
 	}
 }
 
