@@ -20,7 +20,7 @@ import (
 // metrics.PairedDifference. If runs of one side diverged, or are of other splits or seeds, there is no test.
 func Against(list []experiment.Result, reference string, names ...string) (report.Table, error) {
 	t := report.Table{Name: "against", Columns: []string{"Metric"},
-		Caption: "Mean ± standard deviation of runs. Below: paired differences with 95% intervals; * significant at 5% among all of the table."}
+		Caption: "Mean ± standard deviation of runs. Below: paired differences with 95% intervals; * significant at 5% among all of the table. No test: runs diverged, or splits or seeds differ."}
 	if err := checkMetrics(list, names); err != nil {
 		return t, err
 	}
