@@ -48,6 +48,7 @@ func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, gapTables()[0].of)},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method", Make: ExactFigure},
+		{Name: "where-images", Doc: "the scores of each method on images that a network has memorised", Make: tables.Picture(prose, report.Forest{ByColumn: true, Numbers: true}, comparedImageTable)},
 		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionTable)},
 		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Within: 300}, banditTable)},
 	}

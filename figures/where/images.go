@@ -314,6 +314,15 @@ func imageTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
+// comparedImageTable is imageTable with the compared scores alone, for a picture.
+func comparedImageTable(x *tables.Index) (report.Table, error) {
+	t, err := imageTable(x)
+	if err == nil {
+		t.Columns = t.Columns[:1+comparedScores]
+	}
+	return t, err
+}
+
 // imageDifference is a score of one method less that of another; see imageTable.
 func imageDifference(metric string, ours, theirs experiment.Experiments, pooled []experiment.Experiments, of func(experiment.Experiments, string) tables.Summary) metrics.Difference {
 	less := func(metric string) float64 { return of(ours, metric).Mean - of(theirs, metric).Mean }
