@@ -121,7 +121,7 @@ func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 	}
 	evidence := fmt.Sprintf("%s of %d", strings.Join(parts, ", "), sets)
 	if len(parts) == 0 {
-		evidence = fmt.Sprintf("significant on none of %d", sets)
+		evidence = fmt.Sprintf("best on none of %d, worse than another on none", sets)
 	}
 	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", x.title, mostSets, len(paperRows)), s.name, evidence, sets, holds, fails)
 }
