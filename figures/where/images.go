@@ -197,7 +197,7 @@ func startingAt(m experiment.Method, std float64) experiment.Method {
 	return m
 }
 
-// fewMethods are the methods of question 10 but for the ensemble, which is one run of five networks.
+// fewMethods are the methods of question 10 whose trainings are pooled: all but the ensemble.
 func fewMethods() []experiment.Method {
 	all := []experiment.Method{methods.Deterministic}
 	for _, std := range noiseStarts {
@@ -207,7 +207,7 @@ func fewMethods() []experiment.Method {
 }
 
 // fewRuns are the experiments of a method, one for each seed: cifar.Paper with few images, 100 epochs, 10 draws, and shifts of at
-// most 2 pixels.
+// most 2 pixels. The ensemble is one run of five networks.
 func fewRuns(m experiment.Method) experiment.Experiments {
 	e := experiments(cifar.Paper, cifar.Images{
 		Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt},
@@ -218,15 +218,15 @@ func fewRuns(m experiment.Method) experiment.Experiments {
 	if e.Recipe.Samples > 1 {
 		e.Recipe.Samples = fewDraws
 	}
+	if m.Same(methods.Ensemble) {
+		return experiment.Experiments{e}
+	}
 	return crossed(e, 1, fewSeeds)
 }
 
-// ensembleRun is the ensemble of question 10.
-func ensembleRun() experiment.Experiments { return fewRuns(methods.Ensemble)[:1] }
-
 // imageSet is the experiments of question 10.
 func imageSet() tables.Set {
-	all := ensembleRun()
+	all := fewRuns(methods.Ensemble)
 	for _, m := range fewMethods() {
 		all = append(all, fewRuns(m)...)
 	}
@@ -265,28 +265,23 @@ func imageTable(x *tables.Index) (report.Table, error) {
 	for _, score := range imageScores {
 		s.Columns = append(s.Columns, score.title)
 	}
-	const means, difference = "means over trainings", "density less its mean-energy control"
-	add := func(name string, runs experiment.Experiments) {
-		var cells []tables.Mean
-		for _, score := range imageScores {
-			cells = append(cells, tables.Mean{Of: runs, Metric: score.metric, Decimals: 3, Optional: true})
-		}
-		s.Add(means, name, cells...)
-	}
 	var lacking error // that a run has no such metric
 	of := func(runs experiment.Experiments, metric string) tables.Summary {
 		found, err := x.Summarize(tables.Mean{Of: runs, Metric: metric})
 		lacking = errors.Join(lacking, err)
 		return found
 	}
-	var complete []experiment.Experiments // the methods of which no run is missing
-	for _, m := range fewMethods() {
-		runs := fewRuns(m)
-		if add(m.Name, runs); of(runs, results.MetricNLL).Complete() {
+	var complete []experiment.Experiments // the methods of fewMethods of which no run is missing
+	for _, m := range append(fewMethods(), methods.Ensemble) {
+		runs, cells := fewRuns(m), []tables.Mean(nil)
+		for _, score := range imageScores {
+			cells = append(cells, tables.Mean{Of: runs, Metric: score.metric, Decimals: 3, Optional: true})
+		}
+		s.Add("means over trainings", m.Name, cells...)
+		if !m.Same(methods.Ensemble) && of(runs, results.MetricNLL).Complete() {
 			complete = append(complete, runs)
 		}
 	}
-	add(methods.Ensemble.Name, ensembleRun())
 	plain := fewRuns(methods.Deterministic)
 	silent := len(complete) < len(fewMethods()) || of(plain, results.MetricNLL).Mean-of(plain, trainSet+"_nll").Mean < leastGap
 	for _, std := range noiseStarts {
@@ -306,7 +301,7 @@ func imageTable(x *tables.Index) (report.Table, error) {
 				cells[k] = tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher, Untested: void}
 			}
 		}
-		s.Add(difference, name, cells...)
+		s.Add("density less its mean-energy control", name, cells...)
 	}
 	if lacking != nil {
 		return s.Table, lacking
