@@ -139,9 +139,7 @@ func labelledImages(p *experiment.Predictions) (map[string]float64, error) {
 			nlls, eces = append(nlls, nll), append(eces, ece)
 		}
 	}
-	if len(nlls) > 0 {
-		found[corruptedNLL], found[corruptedECE] = stat.Mean(nlls, nil), stat.Mean(eces, nil)
-	}
+	found[corruptedNLL], found[corruptedECE] = stat.Mean(nlls, nil), stat.Mean(eces, nil)
 	return found, nil
 }
 
