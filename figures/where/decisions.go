@@ -328,17 +328,12 @@ type decisionProblem struct {
 }
 
 // acquisitions are the problems of active learning.
-func acquisitions() (all []decisionProblem) {
-	for _, of := range []struct {
-		name  string
-		noise float64
-	}{{"boston", 0.3}, {"concrete", 0.3}, {"energy", 0.1}, {"wine", 0.8}, {"yacht", 0.1}} {
-		all = append(all, decisionProblem{
-			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, 20}, noise: of.noise,
-			decide: func(a agent) experiment.Program { return Acquisition{11, 10, a.random} },
-		})
+func acquisitions() []decisionProblem {
+	on := func(dataset string, noise float64) decisionProblem {
+		decide := func(a agent) experiment.Program { return Acquisition{11, 10, a.random} }
+		return decisionProblem{dataset, uci.DatasetTitle(dataset), Pool{uci.Data{Name: dataset}, 20}, noise, decide}
 	}
-	return all
+	return []decisionProblem{on("boston", 0.3), on("concrete", 0.3), on("energy", 0.1), on("wine", 0.8), on("yacht", 0.1)}
 }
 
 // banditRounds are the rounds of the bandit, and banditTrainings the trainings among them.

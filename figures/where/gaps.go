@@ -243,7 +243,7 @@ func lower(list []float64) int {
 	return floats.Count(func(v float64) bool { return v < 0 }, list)
 }
 
-// gapListTable lists the differences that GapTable sums up, with their intervals over seeds, and tests their signs.
+// gapListTable lists the differences that gapTable sums up, with their intervals over seeds, and tests their signs.
 func gapListTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-gap-list", map[string]int{"Seeds": gapSeeds}), Down: true}
 	s.Columns = []string{"Gap"}
