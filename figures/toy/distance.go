@@ -22,12 +22,11 @@ func DistanceMethods() []experiment.Method {
 // deviations of the function to each side (darker), and with the observation noise (lighter).
 func DistanceCubic(x *tables.Index) (report.Figure, error) {
 	const name = "distance-toy"
-	list := DistanceMethods()
-	found, err := find(name, distanceSet, x, Cubic{}, list)
+	found, err := find(name, distanceSet, x, Cubic{Seeds: drawnSeeds}, DistanceMethods())
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, _, err := cubicFigure(name, found, names(list), 3, run.spread)
+	f, _, err := cubicFigure(name, found, 3, run.spread)
 	f.Width, f.Height = f.Width+20, f.Height+20 // as large as DistanceMoons
 	f.Caption = prose.Caption(name, map[string]int{"Seed": shownSeed})
 	return f, err
@@ -37,13 +36,12 @@ func DistanceCubic(x *tables.Index) (report.Figure, error) {
 // its predictions, from 0 (white) to one bit (dark).
 func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	const name = "distance-moons"
-	list := DistanceMethods()
-	found, err := find(name, distanceSet, x, Moons{}, list)
+	found, err := find(name, distanceSet, x, Moons{Seeds: drawnSeeds}, DistanceMethods())
 	if err != nil {
 		return report.Figure{}, err
 	}
 	f, err := sheet{
-		name: name, results: found, titles: names(list), columns: 3, right: 40, below: 30,
+		name: name, results: found, columns: 3, right: 40, below: 30,
 		draw: func(p *plot.Plot, i int) error { return drawMoons(p, found[i]) },
 		axes: func(p *plot.Plot) {
 			p.X.Label.Text, p.X.Min, p.X.Max = "first input", mapLeft, mapLeft+mapSide

@@ -65,17 +65,17 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	if len(list) == 0 {
 		return report.Figure{}, errors.New("toy: there are no runs to show")
 	}
-	var titles []string
-	for _, r := range list {
+	list = slices.Clone(list)
+	for i, r := range list {
 		if r.Experiment == nil {
 			return report.Figure{}, fmt.Errorf("toy: the result %s does not know its experiment; find it with tables.Index.Find", r.ID)
 		}
 		if _, is := r.Experiment.Task.Data.(Cubic); !is {
 			return report.Figure{}, fmt.Errorf("toy: %v is not on the cubic", r.Experiment)
 		}
-		titles = append(titles, fmt.Sprintf("%s, seed %d", r.Method, r.Seed))
+		list[i].Method += fmt.Sprintf(", seed %d", r.Seed)
 	}
-	f, _, err := cubicFigure("runs", list, titles, 3, run.bands)
+	f, _, err := cubicFigure("runs", list, 3, run.bands)
 	f.Caption = prose.Caption("runs", nil)
 	return f, err
 }
@@ -87,11 +87,10 @@ const panelWidth, panelHeight, stripHeight = 150, 160, 100
 // stripEnd is where the axis of a strip ends, on which the gap is seen.
 const stripEnd = 25.0
 
-// A sheet is a figure of results on one problem, a panel for each.
+// A sheet is a figure of results on one problem, a panel for each with the method's name as its title.
 type sheet struct {
 	name    string
 	results []experiment.Result
-	titles  []string
 	columns int
 	// right and below are the points that the width and the height have besides the panels.
 	right, below float64
@@ -106,7 +105,7 @@ func (s sheet) figure() (report.Figure, error) {
 	f := report.Figure{Name: s.name}
 	var panels []*plot.Plot
 	for i, r := range s.results {
-		p := report.New(s.titles[i], "", "")
+		p := report.New(r.Method, "", "")
 		if r.Diverged {
 			p.Title.Text += "\ndiverged"
 		} else if err := s.draw(p, i); err != nil {
@@ -159,13 +158,13 @@ func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
 }
 
 // cubicFigure draws a panel for each result on the cubic, and returns the runs that it draws. The first panel has a legend.
-func cubicFigure(name string, list []experiment.Result, titles []string, columns int, draw func(r run, p *plot.Plot, withLegend bool) error) (report.Figure, []run, error) {
+func cubicFigure(name string, list []experiment.Result, columns int, draw func(r run, p *plot.Plot, withLegend bool) error) (report.Figure, []run, error) {
 	runs, err := runsOf(list)
 	if err != nil {
 		return report.Figure{}, nil, fmt.Errorf("toy: %s: %w", name, err)
 	}
 	f, err := sheet{
-		name: name, results: list, titles: titles, columns: columns, right: 20, below: 10,
+		name: name, results: list, columns: columns, right: 20, below: 10,
 		draw: func(p *plot.Plot, i int) error { return draw(runs[i], p, i == 0) }, axes: runs[0].axes,
 	}.figure()
 	return f, runs, err
@@ -173,11 +172,11 @@ func cubicFigure(name string, list []experiment.Result, titles []string, columns
 
 // bands finds the runs of the methods and draws a panel of each, all in a row.
 func bands(name string, x *tables.Index, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, figure1Set, x, Cubic{}, list)
+	found, err := find(name, figure1Set, x, Cubic{Seeds: drawnSeeds}, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, runs, err := cubicFigure(name, found, names(list), len(list), run.bands)
+	f, runs, err := cubicFigure(name, found, len(list), run.bands)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -185,14 +184,6 @@ func bands(name string, x *tables.Index, list []experiment.Method) (report.Figur
 	f.Caption = prose.Caption(name, map[string]any{"Samples": first.Recipe.Samples, "Steps": first.Recipe.Epochs, "Seed": first.Seed})
 	err = addStrips(&f, runs)
 	return f, err
-}
-
-func names(list []experiment.Method) []string {
-	var all []string
-	for _, m := range list {
-		all = append(all, m.Name)
-	}
-	return all
 }
 
 // addStrips draws the bands of runs less their means below the panels, with the truth, on an axis for all.
@@ -250,12 +241,7 @@ func find(figure, set string, x *tables.Index, data experiment.Source, list []ex
 	var found []experiment.Result
 	var missing []string
 	for _, m := range list {
-		e, err := Paper(data, m)
-		if err != nil {
-			return nil, err
-		}
-		e.Split, e.Seed = shownSeed, shownSeed
-		if r, done := x.Find(e); done {
+		if r, done := x.Find(runs(data, m)[shownSeed]); done {
 			found = append(found, r)
 		} else {
 			missing = append(missing, m.Name)
