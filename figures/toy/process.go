@@ -20,17 +20,13 @@ type Kernel func(a, b float64) float64
 // What was observed there has no part in it. It returns an error, wrapping
 // linalg.ErrNotPositiveDefinite, where K + sigma2 I has no Cholesky factor.
 func ProcessVariance(k Kernel, data []float64, sigma2 float64, x []float64) ([]float64, error) {
-	root, err := kernelRoot(k, data, sigma2)
+	a, err := features(k, data, sigma2, x)
 	if err != nil {
 		return nil, fmt.Errorf("toy: %d observations with noise variance %g: %w", len(data), sigma2, err)
 	}
 	variance := make([]float64, len(x))
 	for i, at := range x {
-		a, err := whiten(root, k, data, at)
-		if err != nil {
-			return nil, fmt.Errorf("toy: at %g: %w", at, err)
-		}
-		variance[i] = k(at, at) - mat.Dot(a, a)
+		variance[i] = k(at, at) - mat.Dot(a.RowView(i), a.RowView(i))
 	}
 	return variance, nil
 }
@@ -46,19 +42,11 @@ const inducingJitter = 1e-8
 // Where x is one of z, |a(x)|^2 is k(x, x); everywhere else it is less, by the
 // variance that f(x) would have if f(z) were known.
 func InducingFeatures(k Kernel, z, x []float64) (*mat.Dense, error) {
-	root, err := kernelRoot(k, z, inducingJitter)
+	a, err := features(k, z, inducingJitter, x)
 	if err != nil {
 		return nil, fmt.Errorf("toy: %d inducing points: %w", len(z), err)
 	}
-	features := mat.NewDense(len(x), len(z), nil)
-	for i, at := range x {
-		a, err := whiten(root, k, z, at)
-		if err != nil {
-			return nil, fmt.Errorf("toy: inducing features at %g: %w", at, err)
-		}
-		features.SetRow(i, a.RawVector().Data)
-	}
-	return features, nil
+	return a, nil
 }
 
 // QuadraticForms are phi_i^T M phi_i of the rows phi_i of a matrix.
@@ -71,8 +59,8 @@ func QuadraticForms(rows *mat.Dense, m mat.Matrix) []float64 {
 	return forms
 }
 
-// kernelRoot is L with L L^T = K(points, points) + ridge I.
-func kernelRoot(k Kernel, points []float64, ridge float64) (*mat.TriDense, error) {
+// features are the rows L^-1 k(points, x) of the inputs x, with L L^T = K(points, points) + ridge I.
+func features(k Kernel, points []float64, ridge float64, x []float64) (*mat.Dense, error) {
 	gram := mat.NewSymDense(len(points), nil)
 	for i, a := range points {
 		for j, b := range points[:i+1] {
@@ -86,18 +74,16 @@ func kernelRoot(k Kernel, points []float64, ridge float64) (*mat.TriDense, error
 	}
 	var l mat.TriDense
 	c.LTo(&l)
-	return &l, nil
-}
-
-// whiten is L^-1 k(points, x).
-func whiten(l *mat.TriDense, k Kernel, points []float64, x float64) (*mat.VecDense, error) {
-	column, solved := mat.NewVecDense(len(points), nil), new(mat.VecDense)
-	for i, p := range points {
-		column.SetVec(i, k(p, x))
+	rows, column, row := mat.NewDense(len(x), len(points), nil), mat.NewVecDense(len(points), nil), new(mat.VecDense)
+	for i, at := range x {
+		for j, p := range points {
+			column.SetVec(j, k(p, at))
+		}
+		var conditioned mat.Condition // only a warning: the solution is there
+		if err := row.SolveVec(&l, column); err != nil && !errors.As(err, &conditioned) {
+			return nil, fmt.Errorf("at %g: %w", at, err)
+		}
+		rows.SetRow(i, row.RawVector().Data)
 	}
-	var conditioned mat.Condition // only a warning: the solution is there
-	if err := solved.SolveVec(l, column); err != nil && !errors.As(err, &conditioned) {
-		return nil, err
-	}
-	return solved, nil
+	return rows, nil
 }
