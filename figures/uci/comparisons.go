@@ -24,6 +24,18 @@ func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line
 	return s
 }
 
+// bySetting is a table of a mean with a group of lines for each setting. With a reference the others are tested against it.
+func bySetting(name string, mean tables.Mean, list []experiment.Method, settings []setting, reference ...experiment.Method) tables.Sheet {
+	s := sheet(name, "", list)
+	for _, r := range reference {
+		s.Legend = report.MarksAgainst(r.Name)
+	}
+	for _, of := range settings {
+		s.Lines = append(s.Lines, of.lines(of.name, mean, list, reference...)...)
+	}
+	return s
+}
+
 // againstDensity is a table in which methods are tested against density uncertainty, by both metrics in each setting.
 func againstDensity(name string, list []experiment.Method, settings ...setting) tables.Sheet {
 	var lines [][]tables.Line
@@ -70,11 +82,7 @@ func Paired(x *tables.Index) (report.Table, error) {
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
 func ConvergedTable(x *tables.Index) (report.Table, error) {
-	list := densityFirst(convergedMethods())
-	s := sheet("uci-converged", report.MarksAgainst(detached.Name), list)
-	for _, training := range trainings() {
-		s.Lines = append(s.Lines, training.lines(training.name, nll.Mean, list, detached)...)
-	}
+	s := bySetting("uci-converged", nll.Mean, densityFirst(convergedMethods()), trainings(), detached)
 	if change := changeOfLead(x); change != "" {
 		s.Measured = append(s.Measured, prose.Caption("change of the lead", change))
 	}
@@ -143,20 +151,14 @@ func gapMethods() []experiment.Method {
 }
 
 // onGaps is a table of a mean on gap splits.
-func onGaps(name, legend string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
-	list := densityFirst(gapMethods())
-	sheet := sheet(name, legend, list)
-	for _, s := range gapSettings() {
-		sheet.Lines = append(sheet.Lines, s.lines(s.name, mean, list, reference...)...)
-	}
-	return sheet
+func onGaps(name string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
+	return bySetting(name, mean, densityFirst(gapMethods()), gapSettings(), reference...)
 }
 
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
-	mean := tables.Mean{Metric: results.MetricNLL, Decimals: 2}
-	return onGaps("uci-gap", report.MarksAgainst(methods.Density.Name), mean, methods.Density).Make(x)
+	return onGaps("uci-gap", tables.Mean{Metric: results.MetricNLL, Decimals: 2}, methods.Density).Make(x)
 }
 
 // GapCoverageTable has the part of the targets inside 95% intervals on gap splits.
@@ -174,7 +176,7 @@ var gapRank = gapScore{"uci-gap-rank", results.MetricSpearman, "rank correlation
 
 // table is a table of the score. How it was measured has the tests of density uncertainty against constant energy.
 func (g gapScore) table(x *tables.Index) (report.Table, error) {
-	sheet := onGaps(g.name, "", tables.Mean{Metric: g.metric, Decimals: 2, Optional: true})
+	sheet := onGaps(g.name, tables.Mean{Metric: g.metric, Decimals: 2, Optional: true})
 	for _, s := range gapSettings() {
 		tests, err := g.againstConstant(x, s)
 		if err != nil {

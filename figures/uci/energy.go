@@ -23,11 +23,7 @@ func EnergyTable(x *tables.Index) (report.Table, error) {
 // againstControl compares the negative log likelihood of each method with the control's. The control is the first method.
 // The table has a row for each data set and setting. Its last column says how large a difference can still be.
 func againstControl(x *tables.Index, name string, settings []setting, list []experiment.Method) (report.Table, error) {
-	sheet := sheet(name, report.MarksAgainst(list[0].Name), list)
-	for _, s := range settings {
-		sheet.Lines = append(sheet.Lines, s.lines(s.name, nll.Mean, list, list[0])...)
-	}
-	t, err := sheet.Make(x)
+	t, err := bySetting(name, nll.Mean, list, settings, list[0]).Make(x)
 	return withBounds(t), err
 }
 
