@@ -69,7 +69,8 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	}
 	f.Key = report.Key(marks...)
 	var ticks []plot.Tick
-	for _, t := range lengths {
+	for k, t := range lengths {
+		lengths[k].first = fewSplits
 		epochs := t.runs(SmallDatasets()[0], detached)[0].Recipe.Epochs
 		ticks = append(ticks, plot.Tick{Value: math.Log10(float64(epochs)), Label: fmt.Sprint(epochs)})
 	}
@@ -81,7 +82,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		for i, m := range drawn {
 			var at, means []float64
 			for k, t := range lengths {
-				s, err := x.Summarize(nll.Over(firstFive(t.runs(dataset, m))))
+				s, err := x.Summarize(nll.Over(t.runs(dataset, m)))
 				if err != nil {
 					return report.Figure{}, err
 				}

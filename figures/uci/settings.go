@@ -15,6 +15,7 @@ type setting struct {
 	methods  []experiment.Method // that it is for; nil for all
 	splits   Splits
 	list     func(d Data, m experiment.Method) (experiment.Experiments, error)
+	first    int // is the number of splits that it is for, from the first on; 0 for all
 }
 
 // by makes experiments by a preset.
@@ -39,6 +40,9 @@ func (s setting) runs(dataset string, m experiment.Method) experiment.Experiment
 	list, err := s.list(Data{Name: dataset, Kind: s.splits}, m)
 	if err != nil {
 		panic(err)
+	}
+	if s.first > 0 {
+		list = slices.DeleteFunc(list, func(e experiment.Experiment) bool { return e.Split >= s.first })
 	}
 	return list
 }
@@ -145,27 +149,17 @@ func convergedMethods() []experiment.Method {
 	return slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods())
 }
 
+// fewSplits is the number of splits on which the longest trainings are made.
+const fewSplits = 5
+
 // trainings are those of the rows of ConvergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on
 // five splits, without and with early stopping.
 func trainings() []setting {
 	small, all, few := SmallDatasets(), convergedMethods(), append([]experiment.Method{methods.Density}, drawnMethods()...)
 	return []setting{
-		{"100 epochs", small, all, Gal, by(Paper)},
-		{"400 epochs", small, all, Gal, by(Long)},
-		{"4000 epochs", small, few, Gal, onFirstFive(Longest)},
-		{"4000 epochs, stopped early", small, few, Gal, onFirstFive(StoppedEarly)},
+		{"100 epochs", small, all, Gal, by(Paper), 0},
+		{"400 epochs", small, all, Gal, by(Long), 0},
+		{"4000 epochs", small, few, Gal, by(Longest), fewSplits},
+		{"4000 epochs, stopped early", small, few, Gal, by(StoppedEarly), fewSplits},
 	}
-}
-
-// onFirstFive makes experiments by a preset on the first five splits.
-func onFirstFive(preset experiment.Preset) func(Data, experiment.Method) (experiment.Experiments, error) {
-	return func(d Data, m experiment.Method) (experiment.Experiments, error) {
-		all, err := by(preset)(d, m)
-		return firstFive(all), err
-	}
-}
-
-// firstFive are the experiments on the first five splits.
-func firstFive(list experiment.Experiments) experiment.Experiments {
-	return list.OnSplits(0, 1, 2, 3, 4)
 }
