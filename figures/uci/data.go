@@ -117,11 +117,7 @@ func (d Data) Splits() int {
 
 // Load implements experiment.Source. It panics for a split that there is not.
 func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
-	set, err := read(ctx, d.Name)
-	if err != nil {
-		return experiment.Data{}, err
-	}
-	splits, err := d.parts(set)
+	set, splits, err := d.read(ctx)
 	if err != nil {
 		return experiment.Data{}, err
 	}
@@ -132,8 +128,17 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	return experiment.Standardised(set, splits[split], held, uint64(split))
 }
 
-// parts are the training and test parts of the splits.
-func (d Data) parts(set *datasets.Regression) (splits []datasets.Split, err error) {
+// read reads the data set, and has the training and test parts of its splits. Year may be downloaded, which Ctrl-C must be
+// able to stop.
+func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []datasets.Split, err error) {
+	if d.Name == Year {
+		set, err = datasets.Year(ctx, nil)
+	} else {
+		set, err = datasets.UCI(d.Name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	switch d.Kind {
 	case Random:
 		splits = datasets.RandomSplits(set.N, d.Splits())
@@ -141,7 +146,7 @@ func (d Data) parts(set *datasets.Regression) (splits []datasets.Split, err erro
 		splits = datasets.GapSplits(set)
 	default:
 		if splits, err = datasets.GalSplits(d.Name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if d.Choosing {
@@ -149,7 +154,7 @@ func (d Data) parts(set *datasets.Regression) (splits []datasets.Split, err erro
 			splits[i] = parts.HoldOut(heldOutPart, uint64(i))
 		}
 	}
-	return splits, nil
+	return set, splits, nil
 }
 
 // meanErrors are functions that compute the errors of Data.MeanError once, by Data.
@@ -166,27 +171,14 @@ func (d Data) MeanError(split int) float64 {
 }
 
 func (d Data) computeMeanErrors() (all []float64) {
-	must := func(err error) {
-		if err != nil {
-			panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
-		}
+	set, splits, err := d.read(context.Background())
+	if err != nil {
+		panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
 	}
-	set, err := read(context.Background(), d.Name)
-	must(err)
-	splits, err := d.parts(set)
-	must(err)
 	for _, parts := range splits {
 		all = append(all, set.MeanError(parts))
 	}
 	return all
-}
-
-// read reads a data set. Year may be downloaded, which Ctrl-C must be able to stop.
-func read(ctx context.Context, name string) (*datasets.Regression, error) {
-	if name == Year {
-		return datasets.Year(ctx, nil)
-	}
-	return datasets.UCI(name)
 }
 
 // On are the UCI data sets with these names, on the published splits.
