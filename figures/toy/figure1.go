@@ -80,7 +80,7 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	return f, err
 }
 
-// The sizes, in points: a panel with its share of the axes, and by how much a row of strips makes the figure higher. All rows
+// The sizes, in points: a panel with its share of the axes, and by how much the row of strips makes the figure higher. Both rows
 // get the same height.
 const panelWidth, panelHeight, stripHeight = 150, 160, 100
 
@@ -186,16 +186,9 @@ func bands(name string, x *tables.Index, list []experiment.Method) (report.Figur
 	return f, err
 }
 
-// addStrips draws the bands of runs less their means below the panels, with the truth, on an axis for all.
+// addStrips draws the bands of runs less their means below the one row of panels, with the truth, on an axis for all.
 func addStrips(f *report.Figure, runs []run) error {
-	for _, row := range f.Panels {
-		for _, p := range row {
-			if p != nil {
-				report.ShareAxes(p, false, true) // the strips have the labels of x
-			}
-		}
-	}
-	var strips []*plot.Plot
+	panels := f.Panels[0]
 	for i, r := range runs {
 		p := report.New("", "x", "f − mean")
 		if !r.Diverged {
@@ -216,14 +209,10 @@ func addStrips(f *report.Figure, runs []run) error {
 			}
 		}
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -gridEnd, gridEnd, -stripEnd, stripEnd
-		strips = append(strips, p)
+		panels = append(panels, p)
 	}
-	var rows [][]*plot.Plot
-	for i, row := range report.InRows(strips, len(f.Panels[0]), report.ShareAxes) {
-		rows = append(rows, f.Panels[i], row)
-	}
-	f.Height += vg.Points(float64(stripHeight * len(f.Panels)))
-	f.Panels = rows
+	f.Panels = report.InRows(panels, len(runs), report.ShareAxes)
+	f.Height += vg.Points(stripHeight)
 	return nil
 }
 
