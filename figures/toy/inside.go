@@ -2,7 +2,6 @@ package toy
 
 import (
 	"fmt"
-	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -70,6 +69,11 @@ func InsideFigure(runs []Inside, steps int) (report.Figure, error) {
 		return fail(fmt.Errorf("none of %d was trained for %d steps", len(runs), steps))
 	}
 	layers := len(runs[shown].Energies)
+	for _, run := range runs {
+		if len(run.Energies) != layers {
+			return fail(fmt.Errorf("after %d steps there are energies of %d layers, after %d of %d", run.Steps, len(run.Energies), steps, layers))
+		}
+	}
 	panels := make([]*plot.Plot, layers+1)
 	for l := range layers {
 		panels[l] = report.New(fmt.Sprintf("input of layer %d", l+1), "x", "energy")
@@ -77,38 +81,27 @@ func InsideFigure(runs []Inside, steps int) (report.Figure, error) {
 		if l > 0 {
 			var all []float64
 			for _, run := range runs {
-				if l < len(run.Energies) {
-					all = append(all, run.Energies[l]...)
-				}
+				all = append(all, run.Energies[l]...)
 			}
 			report.LogAxis(&panels[l].Y, all)
 			panels[l].Title.Text += ", logarithmic axis"
 		}
 	}
 	panels[layers] = report.New("output", "x", "standard deviation")
-	draw := func(run Inside, c color.Color) error {
-		if len(run.Energies) != layers {
-			return fmt.Errorf("after %d steps there are energies of %d layers, after %d of %d", run.Steps, len(run.Energies), runs[shown].Steps, layers)
+	others := slices.Delete(slices.Clone(runs), shown, shown+1)
+	for i, run := range append(others, runs[shown]) {
+		colour := report.PaleBlue
+		if i == len(others) {
+			colour = report.Navy
 		}
-		for l, energy := range run.Energies {
-			if l > 0 {
-				energy = atLeast(panels[l].Y.Min, energy)
+		for l, values := range append(slices.Clone(run.Energies), run.Std) {
+			if l > 0 && l < layers {
+				values = atLeast(panels[l].Y.Min, values)
 			}
-			if err := report.Line(panels[l], "", run.X, energy, c); err != nil {
-				return err
-			}
-		}
-		return report.Line(panels[layers], "", run.X, run.Std, c)
-	}
-	for i, run := range runs {
-		if i != shown {
-			if err := draw(run, report.PaleBlue); err != nil {
+			if err := report.Line(panels[l], "", run.X, values, colour); err != nil {
 				return fail(err)
 			}
 		}
-	}
-	if err := draw(runs[shown], report.Navy); err != nil {
-		return fail(err)
 	}
 	return report.Figure{
 		Name: "inside", Panels: [][]*plot.Plot{panels}, Width: 560, Height: 180,
