@@ -84,32 +84,28 @@ func search(dataset string, splits Splits, m experiment.Method) []tuning.Search 
 
 // TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
 // results do not matter.
-func TuningTable(*tables.Index) (report.Table, error) {
-	t := begun("uci-tuning", "Data set", "")
+func TuningTable(x *tables.Index) (report.Table, error) {
 	list := tunedMethods()
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Name)
-	}
+	s := sheet("uci-tuning", "", list)
 	for _, tuned := range tunings() {
 		for _, dataset := range tuned.datasets {
-			group := map[Splits]string{Gal: "random splits", Gap: "gap splits"}[tuned.splits]
-			row := report.Row{Group: group, Name: DatasetTitle(dataset)}
+			var cells []tables.Mean
 			for _, m := range list {
-				cell := report.Cell{}
+				cell := tables.Words("")
 				if slices.ContainsFunc(tuned.methods, m.Same) {
 					cell = mostChosen(Data{Name: dataset, Kind: tuned.splits}, m.Key)
 				}
-				row.Cells = append(row.Cells, cell)
+				cells = append(cells, cell)
 			}
-			t.Rows = append(t.Rows, row)
+			s.Add(map[Splits]string{Gal: "random splits", Gap: "gap splits"}[tuned.splits], DatasetTitle(dataset), cells...)
 		}
 	}
-	slices.SortStableFunc(t.Rows, func(a, b report.Row) int { return -strings.Compare(a.Group, b.Group) })
-	return t.WithoutNotRun(), nil
+	slices.SortStableFunc(s.Lines, func(a, b tables.Line) int { return -strings.Compare(a.Group, b.Group) })
+	return s.Make(x)
 }
 
 // mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
-func mostChosen(d Data, method string) report.Cell {
+func mostChosen(d Data, method string) tables.Mean {
 	count, n := make(map[choice]int), 0
 	for split := range d.Splits() {
 		if c, has := choices()[chosenFor(d, split, method)]; has {
@@ -118,10 +114,10 @@ func mostChosen(d Data, method string) report.Cell {
 		}
 	}
 	if n == 0 {
-		return report.Cell{NotRun: true}
+		return tables.Waits
 	}
 	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b choice) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a.optimizer, b.optimizer), cmp.Compare(a.noise, b.noise))
 	})
-	return report.Cell{Text: fmt.Sprintf("%v (%d of %d)", most, count[most], n)}
+	return tables.Words("%v (%d of %d)", most, count[most], n)
 }
