@@ -3,6 +3,7 @@ package uci
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"strconv"
 
 	"densityuncertainty/datasets"
@@ -106,20 +107,22 @@ func (x metric) table(index *tables.Index) (report.Table, error) {
 	return s.Make(index)
 }
 
-// lowest returns the method with the lowest mean on a data set. Methods with a diverged run do not count. If runs of any
-// method are missing, it returns nil.
-func (x metric) lowest(index *tables.Index, dataset string) (best *experiment.Method, err error) {
-	var least float64
+// lowest is the lowest mean of a method on a data set, and the name of the method. Methods with a diverged run do not count. If
+// runs of any method are missing, there is none.
+func (x metric) lowest(index *tables.Index, dataset string) (lowest, method tables.Mean, err error) {
+	none, least := tables.Words("–"), math.Inf(1)
+	lowest, method = none, none
 	for _, m := range Methods() {
-		s, err := index.Summarize(x.everywhere(dataset, m))
+		mean := x.Over(everywhere().runs(dataset, m))
+		s, err := index.Summarize(mean)
 		if err != nil || s.N+s.Diverged < s.Wanted {
-			return nil, err
+			return none, none, err
 		}
-		if s.Complete() && (best == nil || s.Mean < least) {
-			best, least = &m, s.Mean
+		if s.Complete() && s.Mean < least {
+			least, lowest, method = s.Mean, mean, tables.Words("%s", m.Name)
 		}
 	}
-	return best, nil
+	return lowest, method, nil
 }
 
 // DensityTable has both metrics of density uncertainty beside the paper's, and the lowest mean among Methods in ours, if all
@@ -130,13 +133,9 @@ func DensityTable(x *tables.Index) (report.Table, error) {
 	for _, of := range tableMetrics {
 		for _, dataset := range tableDatasets() {
 			density := of.everywhere(dataset, methods.Density)
-			lowest, method := tables.Words("–"), tables.Words("–")
-			best, err := of.lowest(x, dataset)
+			lowest, method, err := of.lowest(x, dataset)
 			if err != nil {
 				return s.Table, err
-			}
-			if best != nil {
-				lowest, method = of.Over(everywhere().runs(dataset, *best)), tables.Words("%s", best.Name)
 			}
 			s.Add(of.title, DatasetTitle(dataset), density, density.Theirs(), lowest, method)
 		}
