@@ -41,16 +41,11 @@ func Figures() []tables.NamedFigure {
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
 // the bands are narrow, so a second panel below each has them less the mean, with the truth.
 func Figure1(x *tables.Index) (report.Figure, error) {
-	list := figure1Methods()
+	list := []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
 	for i, m := range list {
 		list[i].Name = fmt.Sprintf("(%c) %s", 'a'+i, m.Name)
 	}
 	return bands("figure1", x, list)
-}
-
-// figure1Methods are the methods of Figure 1.
-func figure1Methods() []experiment.Method {
-	return []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
 }
 
 // Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
@@ -126,24 +121,6 @@ type run struct {
 	trainX, trainY []float64
 }
 
-func runsOf(list []experiment.Result) (runs []run, err error) {
-	for _, r := range list {
-		data := cubicData(r.Split)
-		found := run{Result: r, trainX: data.X, trainY: data.Y}
-		if !r.Diverged {
-			p, err := predictionsOf(r)
-			if err == nil {
-				found.curve, err = curveOf(p)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		runs = append(runs, found)
-	}
-	return runs, nil
-}
-
 // shownSeed is the seed of the runs in the named figures, and drawnSeeds how many seeds Pictures and DistanceTable can show:
 // predictions of the first ones are part of the repository.
 const shownSeed, drawnSeeds = 0, 3
@@ -159,9 +136,20 @@ func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
 
 // cubicFigure draws a panel for each result on the cubic, and returns the runs that it draws. The first panel has a legend.
 func cubicFigure(name string, list []experiment.Result, columns int, draw func(r run, p *plot.Plot, withLegend bool) error) (report.Figure, []run, error) {
-	runs, err := runsOf(list)
-	if err != nil {
-		return report.Figure{}, nil, fmt.Errorf("toy: %s: %w", name, err)
+	var runs []run
+	for _, r := range list {
+		data := cubicData(r.Split)
+		found := run{Result: r, trainX: data.X, trainY: data.Y}
+		if !r.Diverged {
+			p, err := predictionsOf(r)
+			if err == nil {
+				found.curve, err = curveOf(p)
+			}
+			if err != nil {
+				return report.Figure{}, nil, fmt.Errorf("toy: %s: %w", name, err)
+			}
+		}
+		runs = append(runs, found)
 	}
 	f, err := sheet{
 		name: name, results: list, columns: columns, right: 20, below: 10,
