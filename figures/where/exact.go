@@ -189,32 +189,27 @@ func exactSets() []tables.Set {
 // The regions where predictions are compared. Those of the cubic are parts of its grid.
 const dataRegion, gapRegion = "data", "gap"
 
-// regionAt is the name of the region of an input of a set; "" if it is in none.
-func regionAt(set string, input int) string {
-	if set == dataRegion || set == gapRegion {
-		return set
-	}
-	switch x := math.Abs(toy.Grid()[input]); {
-	case x < 2:
-		return gapRegion
-	case x <= 4:
-		return dataRegion
-	}
-	return ""
-}
-
-// byRegion are the draws of the function at each input, by the names of regions.
+// byRegion are the draws of the function at each input, by the names of regions. Some of the cubic's grid is in none.
 func byRegion(p *experiment.Predictions) map[string][][]float64 {
 	all := map[string][][]float64{}
 	for _, set := range p.Sets {
 		for input := range set.Mean[0] {
+			region := set.Set
+			if region != dataRegion && region != gapRegion {
+				switch x := math.Abs(toy.Grid()[input]); {
+				case x < 2:
+					region = gapRegion
+				case x <= 4:
+					region = dataRegion
+				default:
+					continue
+				}
+			}
 			var draws []float64
 			for _, function := range set.Mean {
 				draws = append(draws, function[input])
 			}
-			if region := regionAt(set.Set, input); region != "" {
-				all[region] = append(all[region], draws)
-			}
+			all[region] = append(all[region], draws)
 		}
 	}
 	return all
