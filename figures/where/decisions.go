@@ -288,33 +288,34 @@ type agent struct {
 	independent bool    // each action has a draw of its own
 }
 
+// called is a method under another key and name.
+func called(m experiment.Method, key, name string) experiment.Method {
+	m.Key, m.Name = key, name
+	return m
+}
+
 // agents are the methods of all questions, density first, and a network of density layers whose choices are random.
 func agents() []agent {
 	var all []agent
 	for _, m := range compared() {
 		all = append(all, agent{Method: m})
 	}
-	random := agent{Method: all[0].Method, random: true}
-	random.Key, random.Name = "random", "Random choice"
-	return append(all, random)
+	return append(all, agent{Method: called(methods.Density, "random", "Random choice"), random: true})
 }
 
 // banditAgents are the agents of question 6: those of question 4, and the controls.
 func banditAgents() []agent {
-	all := agents()
-	all = append(all, agent{Method: experiment.Method{
+	all := append(agents(), agent{Method: experiment.Method{
 		Key: "density-mean-actions", Name: "Density, mean energy of the actions", Layers: dul.Density{Energy: evenEnergy{Predicted: true}},
 	}})
 	for _, k := range []float64{2, 4, 8, 16} {
 		all = append(all, agent{Method: times(k)})
 	}
-	independent := all[1]
-	independent.Key, independent.Name, independent.independent = "density-mean-independent", "Density, mean energy, independent draws", true
-	all = append(all, independent)
+	independent := called(methods.DensityMean, "density-mean-independent", "Density, mean energy, independent draws")
+	all = append(all, agent{Method: independent, independent: true})
 	for _, share := range []float64{0, 0.05, 0.1} {
-		greedy := agent{Method: methods.Deterministic, explore: share}
-		greedy.Key, greedy.Name = fmt.Sprintf("greedy-%g", 100*share), fmt.Sprintf("Greedy, %g%% at random", 100*share)
-		all = append(all, greedy)
+		greedy := called(methods.Deterministic, fmt.Sprintf("greedy-%g", 100*share), fmt.Sprintf("Greedy, %g%% at random", 100*share))
+		all = append(all, agent{Method: greedy, explore: share})
 	}
 	return all
 }

@@ -191,8 +191,7 @@ var noiseStarts = []float64{0.01, 0.1}
 // startingAt is a density method with a standard deviation at the start, and called by it.
 func startingAt(m experiment.Method, std float64) experiment.Method {
 	m.Layers, _ = methods.WithNoise(m.Layers, std)
-	m.Key, m.Name = fmt.Sprintf("%s-%g", m.Key, std), fmt.Sprintf("%s, start %g", m.Name, std)
-	return m
+	return called(m, fmt.Sprintf("%s-%g", m.Key, std), fmt.Sprintf("%s, start %g", m.Name, std))
 }
 
 // fewMethods are the methods of question 10 whose trainings are pooled: all but the ensemble.
