@@ -9,7 +9,6 @@ import (
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 )
@@ -24,17 +23,17 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	switch data.(type) {
 	case Cubic:
 		e.Task = experiment.Task{Name: "cubic", Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{Gap}}
-		e.Recipe = experiment.Recipe{Settings: train.Settings{Epochs: 4000, BatchSize: cubicExamples, Schedule: train.Cosine{Start: 1e-3}}}
+		e.Recipe = experiment.Adam(4000, cubicExamples, 1e-3)
 	case Moons: // whose map is a mean, for which fewer draws are enough than for percentiles
 		samples = 100
 		e.Task = experiment.Task{Name: "two moons", Data: data, Network: nets.MLP{Widths: []int{50, 50}}, Likelihood: likelihood.Categorical{Classes: moonsClasses}, Metrics: []experiment.Metric{Distance}}
-		e.Recipe = experiment.Recipe{Settings: train.Settings{Epochs: 1000, BatchSize: moonsExamples, Schedule: train.Cosine{Start: 1e-2}}, PredictBatch: moonsExamples}
+		e.Recipe = experiment.Adam(1000, moonsExamples, 1e-2)
+		e.Recipe.PredictBatch = moonsExamples
 	default:
 		return e, fmt.Errorf("toy.Paper is for toy.Cubic and toy.Moons, not for %T", data)
 	}
 	r := e.Recipe
 	r.SharedNoise, r.SeedWithoutSplit = true, true
-	r.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}}
 	// With dul.Attached, energy models move the weights too.
 	r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = r.Epochs/2, r.Groups, 1
 	var err error
