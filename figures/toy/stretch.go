@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
 
@@ -85,12 +86,9 @@ func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Featur
 	if err != nil {
 		return report.Pairs{}, err
 	}
-	fit := train.Trainer{Settings: train.Settings{
-		BatchSize: stretchPoints, Epochs: stretchSteps, LogLikelihoodScale: 1,
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine{Start: stretchRate}},
-		Progress: progress,
-	}
+	recipe := experiment.Adam(stretchSteps, stretchPoints, stretchRate)
+	recipe.LogLikelihoodScale = 1
+	fit := train.Trainer{Settings: recipe.Settings, Progress: progress}
 	if err := fit.Fit(ctx, m, train.Dataset{Inputs: nets.Rows(x, 2), Targets: y}); err != nil {
 		return report.Pairs{}, err
 	}
