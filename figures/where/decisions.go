@@ -358,11 +358,10 @@ func (p decisionProblem) experiments(a agent) experiment.Experiments {
 
 // allSeeds are those of an agent, one for each seed of the data.
 func (p decisionProblem) allSeeds(a agent) experiment.Experiments {
-	return experiments(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		e := smallNetwork(p.name, data, p.noise, m, decisionSteps, 1e-2, decisionDraws)
+	list := smallNetwork(p.name, p.data, p.noise, a.Method, decisionSteps, 1e-2, decisionDraws)
+	return list.Change(func(e *experiment.Experiment) {
 		e.Preset, e.Recipe.Coherent, e.Task.Decision = "where.Decisions", !a.independent, p.decide(a)
-		return e, nil
-	}, p.data, a.Method)
+	})
 }
 
 // decisionSets are the experiments of questions 4 and 6.

@@ -100,10 +100,10 @@ func everyGapMethods() []experiment.Method {
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
 
-// smallNetwork is the experiment of a method with one hidden layer of 50 units and known noise, trained by steps of Adam on
-// all examples at once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the method's noise
-// begins at 0.01.
-func smallNetwork(task string, data experiment.Source, noise float64, m experiment.Method, steps int, rate float64, draws int) experiment.Experiment {
+// smallNetwork are the experiments of a method with one hidden layer of 50 units and known noise, one on each split, trained by
+// steps of Adam on all examples at once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the
+// method's noise begins at 0.01.
+func smallNetwork(task string, data experiment.Source, noise float64, m experiment.Method, steps int, rate float64, draws int) experiment.Experiments {
 	m = methods.Defaults{InitStd: 0.01}.Fill(m)
 	if l, is := m.Layers.(baselines.MFVI); is {
 		m.Layers = scaledMFVI{l.InitStd}
@@ -111,17 +111,17 @@ func smallNetwork(task string, data experiment.Source, noise float64, m experime
 	m.Layers = hmc.Prior{Layers: m.Layers}
 	recipe := experiment.Adam(steps, 1000, rate)
 	recipe.PretrainEpochs = steps / 2
-	l := likelihood.KnownNoise{Std: noise}
-	recipe, err := recipe.For(m, l, draws)
+	t := experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.KnownNoise{Std: noise}}
+	list, err := t.Experiments(recipe, draws, m)
 	if err != nil {
 		panic(err) // a mistake in this package
 	}
-	return experiment.Experiment{Task: experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: l}, Method: m, Recipe: recipe}
+	return list
 }
 
 // experiment is the experiment of a method on the problem, trained for as long as in toy.Paper.
 func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) experiment.Experiment {
-	e := smallNetwork(p.name+", exact", p.data, p.noise, m, 4000, 1e-3, 500)
+	e := smallNetwork(p.name+", exact", p.data, p.noise, m, 4000, 1e-3, 500)[0]
 	e.Preset, e.Task.Metrics = "where.exact", []experiment.Metric{metric}
 	return e
 }
