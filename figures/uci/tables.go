@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"strconv"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/figures/experiment"
@@ -172,28 +171,28 @@ func Agreement(x *tables.Index) (report.Table, error) {
 
 // DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download
 // of 200 MB, is not fetched for a table. The results do not matter.
-func DatasetsTable(*tables.Index) (report.Table, error) {
-	t := begun("uci-datasets", "Data set", "")
-	t.Columns = append(t.Columns, "Size", "Size (paper)", "Dimension", "Dimension (paper)")
-	printed := func(dataset, column string) string {
+func DatasetsTable(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: begun("uci-datasets", "Data set", "")}
+	s.Columns = append(s.Columns, "Size", "Size (paper)", "Dimension", "Dimension (paper)")
+	printed := func(dataset, column string) tables.Mean {
 		cell, found := paper.Lookup(paper.UCIDatasets, paperRows[dataset], column)
 		if !found {
-			return "–"
+			return tables.Words("–")
 		}
-		return strconv.Itoa(int(cell.Mean))
+		return tables.Words("%.0f", cell.Mean)
 	}
 	for _, dataset := range tableDatasets() {
-		size, dimension := "not measured", "not measured"
+		size, dimension := tables.Words("not measured"), tables.Words("not measured")
 		if dataset != Year {
 			data, err := datasets.UCI(dataset)
 			if err != nil {
-				return report.Table{}, fmt.Errorf("uci: measuring %s: %w", dataset, err)
+				return s.Table, fmt.Errorf("uci: measuring %s: %w", dataset, err)
 			}
-			size, dimension = strconv.Itoa(data.N), strconv.Itoa(data.D)
+			size, dimension = tables.Words("%d", data.N), tables.Words("%d", data.D)
 		}
-		t.Rows = append(t.Rows, report.Row{Name: DatasetTitle(dataset), Cells: report.TextCells(size, printed(dataset, "Size"), dimension, printed(dataset, "Dimension"))})
+		s.Add("", DatasetTitle(dataset), size, printed(dataset, "Size"), dimension, printed(dataset, "Dimension"))
 	}
-	return t, nil
+	return s.Make(x)
 }
 
 // FidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
