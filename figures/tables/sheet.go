@@ -48,7 +48,6 @@ type Mean struct {
 	Untested      bool // the difference is shown with its interval, and has no verdict
 
 	Printed *report.Number // the paper's, which it is compared with
-	Rounded bool           // Printed has the decimals of ours
 
 	Words report.Cell // in the place of a number; with a difference, that of a test in the Family
 }
@@ -69,7 +68,7 @@ func (m Mean) Over(list experiment.Experiments) Mean {
 
 // Theirs returns a cell with the number that the paper prints for a mean.
 func (m Mean) Theirs() Mean {
-	return Mean{Printed: m.Printed, Rounded: m.Rounded, Words: report.Cell{Text: "–", Theirs: true}}
+	return Mean{Printed: m.Printed, Words: report.Cell{Text: "–", Theirs: true}}
 }
 
 // Add adds a line.
@@ -195,10 +194,6 @@ func (s Sheet) align(t report.Table) {
 // cell is the cell of a summary, before tests.
 func (m Mean) cell(s Summary) report.Cell {
 	switch {
-	case len(m.Of) == 0 && m.Printed != nil && m.Rounded:
-		c := report.NumberCell(m.Printed.Mean, m.Printed.Std, m.Printed.Decimals)
-		c.Theirs = true
-		return c
 	case len(m.Of) == 0 && m.Printed != nil:
 		return m.Printed.Printed()
 	case len(m.Of) == 0:

@@ -30,9 +30,13 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return m.Key == r[1] })
 		m := paperMethods()[i]
 		runs := slices.DeleteFunc(releasedSetting(r[0]).runs(r[0], m), func(e experiment.Experiment) bool { return e.Split >= splits })
-		ours, error := nll.Over(runs), rmse.Over(runs)
-		ours.Printed, ours.Rounded, error.Printed, error.Rounded = &printed[0], true, &printed[1], true
-		s.Add(DatasetTitle(r[0]), m.Name, tables.Words("%s", r[2]), ours, ours.Theirs(), error, error.Theirs())
+		cells := []tables.Mean{tables.Words("%s", r[2])}
+		for k, metric := range tableMetrics {
+			ours, theirs := metric.Over(runs), report.NumberCell(printed[k].Mean, printed[k].Std, printed[k].Decimals)
+			ours.Printed, theirs.Theirs = &printed[k], true
+			cells = append(cells, ours, tables.Mean{Words: theirs})
+		}
+		s.Add(DatasetTitle(r[0]), m.Name, cells...)
 	}
 	return s.Make(x)
 }
