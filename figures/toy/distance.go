@@ -13,16 +13,14 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// DistanceMethods are the methods whose distance awareness is compared.
-func DistanceMethods() []experiment.Method {
-	return []experiment.Method{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble}
-}
+// distanceMethods are the methods whose distance awareness is compared.
+var distanceMethods = []experiment.Method{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble}
 
 // DistanceCubic shows whether each method is less certain where the cubic has no data: the mean, two standard
 // deviations of the function to each side (darker), and with the observation noise (lighter).
 func DistanceCubic(x *tables.Index) (report.Figure, error) {
 	const name = "distance-toy"
-	found, err := find(name, distanceSet, x, Cubic{Seeds: drawnSeeds}, DistanceMethods())
+	found, err := find(name, distanceSet, x, Cubic{Seeds: drawnSeeds}, distanceMethods)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -36,7 +34,7 @@ func DistanceCubic(x *tables.Index) (report.Figure, error) {
 // its predictions, from 0 (white) to one bit (dark).
 func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	const name = "distance-moons"
-	found, err := find(name, distanceSet, x, Moons{Seeds: drawnSeeds}, DistanceMethods())
+	found, err := find(name, distanceSet, x, Moons{Seeds: drawnSeeds}, distanceMethods)
 	if err != nil {
 		return report.Figure{}, err
 	}

@@ -80,7 +80,7 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 func DistanceTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("distance", map[string]int{"Seeds": drawnSeeds}), Down: true}
 	s.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: gap ratio"}
-	for _, m := range DistanceMethods() {
+	for _, m := range distanceMethods {
 		cell := func(data experiment.Source, metric string, decimals int) tables.Mean {
 			return tables.Mean{Of: runs(data, m), Metric: metric, Decimals: decimals, Optional: true}
 		}

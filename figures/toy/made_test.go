@@ -31,7 +31,7 @@ func drawn(seed int) experiment.Experiments {
 	for _, row := range gapRows() {
 		all = append(all, runs(Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
 	}
-	for _, m := range DistanceMethods() {
+	for _, m := range distanceMethods {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
 			all = append(all, runs(data, m).OnSplits(seed)...)
 		}

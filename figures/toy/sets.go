@@ -28,7 +28,7 @@ func Sets() []tables.Set {
 	for _, row := range gapRows() {
 		full = append(full, gapRuns(row.Method)...)
 	}
-	for _, m := range DistanceMethods() {
+	for _, m := range distanceMethods {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
 			distance = append(distance, runs(data, m)...)
 		}

@@ -86,7 +86,7 @@ func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 	ahead := map[string]int{} // of density, by the rival
 	for _, dataset := range s.datasets {
 		n := map[string]int{}
-		for _, m := range rivals() {
+		for _, m := range rivals {
 			verdict := tested.Cell(x.in(s), DatasetTitle(dataset), m.Name).Verdict
 			n[verdict]++
 			if verdict == report.Better && paperRows[dataset] != "" {
@@ -100,7 +100,7 @@ func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 		switch {
 		case n[report.Better] > 0:
 			lost++
-		case n[report.Worse] == len(rivals()):
+		case n[report.Worse] == len(rivals):
 			won++
 		}
 	}

@@ -35,7 +35,7 @@ func TestBestOnMost(t *testing.T) {
 	// on are lines of the paper's methods on the first sets: density's number, Rank-1's, and that of the others.
 	on := func(s setting, density, rank1, others float64, datasets ...string) (lines []experiment.Result) {
 		for _, dataset := range datasets {
-			for _, m := range paperMethods() {
+			for _, m := range paperMethods {
 				v := map[string]float64{methods.Density.Name: density, methods.Rank1.Name: rank1}[m.Name]
 				if v == 0 {
 					v = others

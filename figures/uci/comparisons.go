@@ -58,31 +58,31 @@ func (x metric) in(s setting) string { return x.title + ", " + s.name }
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
 func adamTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-adam", everyMethod(), adamSetting(SmallDatasets()...)).Make(x)
+	return againstDensity("uci-adam", everyMethod, adamSetting(SmallDatasets()...)).Make(x)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-tuned", everyMethod(), tunedSetting(Gal, SmallDatasets()...)).Make(x)
+	return againstDensity("uci-tuned", everyMethod, tunedSetting(Gal, SmallDatasets()...)).Make(x)
 }
 
 // ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
 // and setting each other method against density uncertainty, paired over the splits.
 func ClaimsTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-claims", paperMethods(), claimSettings()...).Make(x)
+	return againstDensity("uci-claims", paperMethods, claimSettings()...).Make(x)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty: Rank-1, since the paper's others
 // have larger errors on all of these sets, and those that this project adds.
 func Paired(x *tables.Index) (report.Table, error) {
-	list := append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...)
+	list := append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods...)
 	return againstDensity("paired", list, paperSetting(SmallDatasets()...)).Make(x)
 }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
 func ConvergedTable(x *tables.Index) (report.Table, error) {
-	s := bySetting("uci-converged", nll.Mean, densityFirst(convergedMethods()), trainings(), detached)
+	s := bySetting("uci-converged", nll.Mean, densityFirst(convergedMethods), trainings(), detached)
 	if change := changeOfLead(x); change != "" {
 		s.Measured = append(s.Measured, prose.Caption("change of the lead", change))
 	}
@@ -116,7 +116,7 @@ func less(a, b map[int]float64) map[int]float64 {
 // samples, tested against density uncertainty, and with the paper's 10, tested against 1000 of the same method. SNGP and
 // DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
-	list, many := densityFirst(samplesMethods()), manySamples()
+	list, many := densityFirst(samplesMethods), manySamples()
 	few := paperSetting(SmallDatasets()...).lines("10 draws", nll.Mean, list)
 	for i, dataset := range SmallDatasets() {
 		for k, m := range list {
@@ -133,7 +133,7 @@ func SamplesTable(x *tables.Index) (report.Table, error) {
 // inside 95% intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
-	list, s := densityFirst(everyMethod()), everywhere()
+	list, s := densityFirst(everyMethod), everywhere()
 	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
 		s.lines("CRPS", score(results.MetricCRPS), list, methods.Density),
 		s.lines("coverage", score(results.MetricCoverage), list),
@@ -141,18 +141,14 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
-func tunedMethods() []experiment.Method {
-	return slices.Concat(energyMethods(), []experiment.Method{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1}, addedMethods())
-}
+var tunedMethods = slices.Concat(sampledMethods, addedMethods)
 
 // gapMethods are the columns of GapTable.
-func gapMethods() []experiment.Method {
-	return append([]experiment.Method{methods.DensityMean}, tunedMethods()...)
-}
+var gapMethods = append([]experiment.Method{methods.DensityMean}, tunedMethods...)
 
 // onGaps is a table of a mean on gap splits.
 func onGaps(name string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
-	return bySetting(name, mean, densityFirst(gapMethods()), gapSettings(), reference...)
+	return bySetting(name, mean, densityFirst(gapMethods), gapSettings(), reference...)
 }
 
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
@@ -202,9 +198,7 @@ func (g gapScore) againstConstant(x *tables.Index, s setting) ([]tables.Test[str
 }
 
 // sampledMethods are the methods whose predictions are means over Monte Carlo samples.
-func sampledMethods() []experiment.Method {
-	return append(energyMethods(), append([]experiment.Method{methods.MFVI}, rivals()...)...)
-}
+var sampledMethods = slices.Concat(energyMethods, []experiment.Method{methods.MFVI}, rivals)
 
 // samplesMethods are the columns of SamplesTable: the methods that draw, and two that do not.
-func samplesMethods() []experiment.Method { return append(sampledMethods(), methods.SNGP, methods.DUE) }
+var samplesMethods = slices.Concat(sampledMethods, []experiment.Method{methods.SNGP, methods.DUE})

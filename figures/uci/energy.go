@@ -17,7 +17,7 @@ import (
 // each energy model, tested against constant energy, and what the differences exclude. Seeds and all else are equal, but
 // for the tuned settings, which are each model's own.
 func EnergyTable(x *tables.Index) (report.Table, error) {
-	return againstControl(x, "uci-energy", energySettings(withoutYear()...), energyMethods())
+	return againstControl(x, "uci-energy", energySettings(withoutYear()...), energyMethods)
 }
 
 // againstControl compares the negative log likelihood of each method with the control's. The control is the first method.
@@ -32,15 +32,13 @@ func againstControl(x *tables.Index, name string, settings []setting, list []exp
 func placeSettings() []setting { return energySettings(without(withoutYear(), "protein")...) }
 
 // placeMethods are the columns of PlaceTable.
-func placeMethods() []experiment.Method {
-	return []experiment.Method{methods.DensityMean, methods.Density}
-}
+var placeMethods = []experiment.Method{methods.DensityMean, methods.Density}
 
 // PlaceTable says whether it matters where the noise goes, and not only how much there is: it has the negative log
 // likelihood of density layers whose noise follows the mean energy, the same for every input, and of density layers, tested
 // against it, and what the differences exclude.
 func PlaceTable(x *tables.Index) (report.Table, error) {
-	return againstControl(x, "uci-place", placeSettings(), placeMethods())
+	return againstControl(x, "uci-place", placeSettings(), placeMethods)
 }
 
 // allSets is the name of the rows that pool the data sets of a group.

@@ -57,31 +57,25 @@ var paperColumns = map[string]string{
 }
 
 // paperMethods are the methods of the paper's UCI tables, in their order.
-func paperMethods() []experiment.Method {
-	return []experiment.Method{methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
-}
+var paperMethods = []experiment.Method{methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
 
 // rivals are the methods of the paper's tables but density uncertainty.
-func rivals() []experiment.Method { return paperMethods()[:3] }
+var rivals = paperMethods[:3]
 
 // Methods are the methods of our tables beside the paper's: MFVI, which the paper leaves out, and the methods of its tables.
 func Methods() []experiment.Method {
-	return append([]experiment.Method{methods.MFVI}, paperMethods()...)
+	return append([]experiment.Method{methods.MFVI}, paperMethods...)
 }
 
 // addedMethods are those that the paper does not run on regression. They are run on the small data sets.
-func addedMethods() []experiment.Method {
-	return []experiment.Method{methods.Deterministic, methods.Ensemble, methods.SNGP, methods.DUE}
-}
+var addedMethods = []experiment.Method{methods.Deterministic, methods.Ensemble, methods.SNGP, methods.DUE}
 
 // everyMethod are Methods and addedMethods.
-func everyMethod() []experiment.Method { return slices.Concat(Methods(), addedMethods()) }
+var everyMethod = slices.Concat(Methods(), addedMethods)
 
 // energyMethods are density layers that differ in their energy model alone. The first, whose noise follows nothing, is
 // the control of the others.
-func energyMethods() []experiment.Method {
-	return []experiment.Method{methods.DensityConstant, methods.DensityDiagonal, methods.Density, methods.DensityMixture}
-}
+var energyMethods = []experiment.Method{methods.DensityConstant, methods.DensityDiagonal, methods.Density, methods.DensityMixture}
 
 // detached are density layers without the path through the energy, as in the authors' code: with the text's gradients the
 // longer trainings diverge.

@@ -27,8 +27,8 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		if _, err := fmt.Sscan(strings.Join(r[2:], " "), &splits, &printed[0].Mean, &printed[0].Std, &printed[1].Mean, &printed[1].Std); err != nil {
 			panic(err)
 		}
-		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return m.Key == r[1] })
-		m := paperMethods()[i]
+		i := slices.IndexFunc(paperMethods, func(m experiment.Method) bool { return m.Key == r[1] })
+		m := paperMethods[i]
 		runs := slices.DeleteFunc(releasedSetting(r[0]).runs(r[0], m), func(e experiment.Experiment) bool { return e.Split >= splits })
 		cells := []tables.Mean{tables.Words("%s", r[2])}
 		for k, metric := range tableMetrics {

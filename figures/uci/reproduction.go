@@ -16,7 +16,7 @@ const farAway = 2
 // deviation over 20 splits (tables.Mean.Away), hollow within one.
 func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	t, near, all := report.Table{Name: "uci-reproduction", Columns: []string{"Data set"}}, 0, 0
-	for _, m := range paperMethods() {
+	for _, m := range paperMethods {
 		t.Columns = append(t.Columns, m.Name)
 	}
 	rows := without(withoutYear(), "energy") // the paper's
@@ -24,7 +24,7 @@ func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	for _, metric := range tableMetrics {
 		for _, dataset := range rows {
 			row := report.Row{Group: metric.title, Name: DatasetTitle(dataset)}
-			for _, m := range paperMethods() {
+			for _, m := range paperMethods {
 				mean, cell := metric.of(dataset, m, released.runs(dataset, m)), report.Cell{}
 				ours, err := x.Summarize(mean)
 				if err != nil {

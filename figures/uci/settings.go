@@ -86,7 +86,7 @@ func paperSetting(datasets ...string) setting {
 func everywhere() setting {
 	s := paperSetting(tableDatasets()...)
 	s.list = func(d Data, m experiment.Method) (experiment.Experiments, error) {
-		if slices.ContainsFunc(addedMethods(), m.Same) && !slices.Contains(SmallDatasets(), d.Name) {
+		if slices.ContainsFunc(addedMethods, m.Same) && !slices.Contains(SmallDatasets(), d.Name) {
 			return nil, nil
 		}
 		return by(Paper)(d, m)
@@ -123,7 +123,7 @@ func claimSettings() []setting {
 func gapSettings() []setting {
 	paper := paperSetting(SmallDatasets()...)
 	paper.splits = Gap
-	return []setting{paper, tunedSetting(Gap, SmallDatasets()...).only(tunedMethods()...)}
+	return []setting{paper, tunedSetting(Gap, SmallDatasets()...).only(tunedMethods...)}
 }
 
 // manySamples is the text with so many Monte Carlo samples that their number no longer matters. Gaussian processes take none.
@@ -140,14 +140,10 @@ func manySamples() setting {
 }
 
 // drawnMethods are those of the picture of longer training.
-func drawnMethods() []experiment.Method {
-	return []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
-}
+var drawnMethods = []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
 
 // convergedMethods are the columns of ConvergedTable.
-func convergedMethods() []experiment.Method {
-	return slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods())
-}
+var convergedMethods = slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods)
 
 // fewSplits is the number of splits on which the longest trainings are made.
 const fewSplits = 5
@@ -155,7 +151,7 @@ const fewSplits = 5
 // trainings are those of the rows of ConvergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on
 // five splits, without and with early stopping.
 func trainings() []setting {
-	small, all, few := SmallDatasets(), convergedMethods(), append([]experiment.Method{methods.Density}, drawnMethods()...)
+	small, all, few := SmallDatasets(), convergedMethods, append([]experiment.Method{methods.Density}, drawnMethods...)
 	return []setting{
 		{"100 epochs", small, all, Gal, by(Paper), 0},
 		{"400 epochs", small, all, Gal, by(Long), 0},

@@ -89,7 +89,7 @@ func NLL(x *tables.Index) (report.Table, error) { return nll.table(x) }
 func RMSE(x *tables.Index) (report.Table, error) { return rmse.table(x) }
 
 func (x metric) table(index *tables.Index) (report.Table, error) {
-	list := densityFirst(everyMethod())
+	list := densityFirst(everyMethod)
 	s := sheet("uci-"+x.Metric, report.MarksPaper, list)
 	for _, dataset := range tableDatasets() {
 		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
@@ -149,7 +149,7 @@ func Agreement(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-agreement", "Method", "")}
 	s.Columns = append(s.Columns, "better", "agrees", "worse", "nothing to compare")
 	for _, of := range tableMetrics {
-		for _, m := range paperMethods() {
+		for _, m := range paperMethods {
 			n, all := map[string]int{}, tableDatasets()
 			for _, dataset := range all {
 				mean := of.everywhere(dataset, m)

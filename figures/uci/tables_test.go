@@ -154,7 +154,7 @@ func TestClaimsTable(t *testing.T) {
 func TestAgreement(t *testing.T) {
 	// Yacht as the paper has it, Boston far better in NLL and far worse in RMSE.
 	table := must.Get(Agreement(tables.Of(append(made(of(methods.Density, "yacht"), spread(2.593, 2.505, 0.1)), made(of(methods.Density, "boston"), spread(1, 9, 0.1))...))))(t)
-	if len(table.Rows) != 2*len(paperMethods()) {
+	if len(table.Rows) != 2*len(paperMethods) {
 		t.Fatalf("%d rows, want one for each method and metric", len(table.Rows))
 	}
 	for _, row := range table.Rows {

@@ -39,9 +39,9 @@ func grid(m experiment.Method) (all []choice) {
 // with there (the table uci-claims).
 func tunings() []setting {
 	return []setting{
-		tunedSetting(Gal, SmallDatasets()...).only(tunedMethods()...),
-		tunedSetting(Gap, SmallDatasets()...).only(tunedMethods()...),
-		tunedSetting(Gal, "kin8nm", "naval", "protein").only(slices.Concat(energyMethods(), rivals())...),
+		tunedSetting(Gal, SmallDatasets()...).only(tunedMethods...),
+		tunedSetting(Gap, SmallDatasets()...).only(tunedMethods...),
+		tunedSetting(Gal, "kin8nm", "naval", "protein").only(slices.Concat(energyMethods, rivals)...),
 	}
 }
 
@@ -85,7 +85,7 @@ func search(dataset string, splits Splits, m experiment.Method) []tuning.Search 
 // TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
 // results do not matter.
 func TuningTable(x *tables.Index) (report.Table, error) {
-	list := tunedMethods()
+	list := tunedMethods
 	s := sheet("uci-tuning", "", list)
 	for _, tuned := range tunings() {
 		for _, dataset := range tuned.datasets {
