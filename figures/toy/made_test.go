@@ -28,7 +28,7 @@ func passedOff(t *testing.T, list experiment.Experiments) []experiment.Result {
 // drawn are the experiments that the figures of one seed need.
 func drawn(seed int) experiment.Experiments {
 	var all experiment.Experiments
-	for _, row := range gapRows() {
+	for _, row := range gapRows {
 		all = append(all, runs(Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
 	}
 	for _, m := range distanceMethods {

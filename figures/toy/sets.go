@@ -25,7 +25,7 @@ func runs(data experiment.Source, m experiment.Method) experiment.Experiments {
 // Sets lists the experiments of the toy problems. An experiment that two figures need is in the sets of both.
 func Sets() []tables.Set {
 	var full, distance experiment.Experiments
-	for _, row := range gapRows() {
+	for _, row := range gapRows {
 		full = append(full, gapRuns(row.Method)...)
 	}
 	for _, m := range distanceMethods {

@@ -297,7 +297,7 @@ func called(m experiment.Method, key, name string) experiment.Method {
 // agents are the methods of all questions, density first, and a network of density layers whose choices are random.
 func agents() []agent {
 	var all []agent
-	for _, m := range compared() {
+	for _, m := range compared {
 		all = append(all, agent{Method: m})
 	}
 	return append(all, agent{Method: called(methods.Density, "random", "Random choice"), random: true})

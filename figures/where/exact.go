@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -82,7 +83,7 @@ func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error
 }
 
 // exactMethods are the methods that are compared with the posterior, density first.
-func exactMethods() []experiment.Method { return append(compared(), methods.MFVI) }
+var exactMethods = slices.Concat(compared, []experiment.Method{methods.MFVI})
 
 // scaledMFVI is baselines.MFVI with the prior of hmc.Prior, N(0, 1/in) for a layer with so many inputs.
 type scaledMFVI struct{ InitStd float64 }
@@ -93,9 +94,7 @@ func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node 
 }
 
 // everyGapMethods are the methods of question 7, density first.
-func everyGapMethods() []experiment.Method {
-	return append(exactMethods(), times(1.5), times(2), times(3))
-}
+var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5), times(2), times(3)})
 
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
@@ -180,9 +179,9 @@ func exactSets() []tables.Set {
 	}
 	return []tables.Set{
 		{Name: "where-posterior", Doc: "question 2: posteriors drawn by Hamiltonian Monte Carlo", Experiments: posteriors(exactProblems())},
-		{Name: "where-exact", Doc: "question 2: how far is each method from the posterior? (run where-posterior first)", Experiments: each(exactProblems(), exactMethods(), exactProblem.runs)},
+		{Name: "where-exact", Doc: "question 2: how far is each method from the posterior? (run where-posterior first)", Experiments: each(exactProblems(), exactMethods, exactProblem.runs)},
 		{Name: "where-posterior-gaps", Doc: "question 7: the posteriors of every gap of Boston and Yacht", Experiments: posteriors(everyGap())},
-		{Name: "where-exact-gaps", Doc: "question 7: how far is each method from them? (run where-posterior-gaps first)", Experiments: each(everyGap(), everyGapMethods(), exactProblem.runs)},
+		{Name: "where-exact-gaps", Doc: "question 7: how far is each method from them? (run where-posterior-gaps first)", Experiments: each(everyGap(), everyGapMethods, exactProblem.runs)},
 	}
 }
 
@@ -301,7 +300,7 @@ func exactTable(x *tables.Index) (report.Table, error) {
 	s.Legend = "▲ closer, ▽ farther than density, significant at 5% for all rows of a problem together. No mark: not significant."
 	for _, p := range exactProblems() {
 		s.Measured = append(s.Measured, p.diagnostics(x)...)
-		density := p.runs(exactMethods()[0])
+		density := p.runs(exactMethods[0])
 		for _, r := range exactRegions {
 			add := func(name string, runs, against experiment.Experiments) {
 				var cells []tables.Mean
@@ -312,8 +311,8 @@ func exactTable(x *tables.Index) (report.Table, error) {
 				s.Add(p.title+", "+r.title, name, cells...)
 			}
 			add("HMC, two chains from two others", p.posterior(), nil)
-			add(exactMethods()[0].Name, density, nil)
-			for _, m := range exactMethods()[1:] {
+			add(exactMethods[0].Name, density, nil)
+			for _, m := range exactMethods[1:] {
 				add(m.Name, p.runs(m), density)
 			}
 		}
@@ -330,11 +329,11 @@ func exactGapsTable(x *tables.Index) (report.Table, error) {
 	s.Legend = "▲ density is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant."
 	for _, p := range everyGap() {
 		s.Measured = append(s.Measured, p.diagnostics(x)...)
-		for _, m := range everyGapMethods() {
+		for _, m := range everyGapMethods {
 			distance := tables.Mean{Of: p.runs(m), Metric: gapRegion + exactMetrics[0], Decimals: 3, By: func(e experiment.Experiment) int { return e.Split }}
 			difference := tables.Words("–")
 			if strings.HasPrefix(m.Key, methods.DensityMean.Key) {
-				difference = distance.Over(p.runs(everyGapMethods()[0]))
+				difference = distance.Over(p.runs(everyGapMethods[0]))
 				difference.Against, difference.Difference = distance.Of, true
 			}
 			s.Add(p.title, m.Name, distance, difference)
@@ -350,7 +349,7 @@ var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
-	for _, m := range exactMethods() {
+	for _, m := range exactMethods {
 		drawn = append(drawn, cubic.experiment(m, nil))
 	}
 	var list []experiment.Result

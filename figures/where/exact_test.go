@@ -98,7 +98,7 @@ func madeExact(control experiment.Method) *tables.Index {
 	for _, e := range p.posterior() {
 		keep(e, 0.1)
 	}
-	for _, m := range exactMethods() {
+	for _, m := range exactMethods {
 		for _, e := range p.runs(m) {
 			switch m.Name {
 			case methods.Density.Name:
@@ -138,7 +138,7 @@ func TestExactTable(t *testing.T) {
 func TestExactGapsTable(t *testing.T) {
 	var list []experiment.Result
 	p := everyGap()[1]
-	for _, m := range everyGapMethods() {
+	for _, m := range everyGapMethods {
 		for _, e := range p.runs(m) {
 			distance := 1 + float64(e.Seed)/10
 			switch m.Key {

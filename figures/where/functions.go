@@ -31,7 +31,7 @@ const cubicSeeds = 20
 
 // functionSet is the experiments of question 3.
 func functionSet() tables.Set {
-	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: tables.Union(each(jointProblems(), compared(), jointProblem.experiments))}
+	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: tables.Union(each(jointProblems(), compared, jointProblem.experiments))}
 }
 
 // A jointProblem is a row of functionTable.
@@ -163,14 +163,14 @@ const groupJoint, groupGain = "joint NLL of functions", "functions minus indepen
 func functionTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize})}
 	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, significant at 5% for the six UCI sets together, and for the cubic's rows. No mark: not significant, or not tested."
-	for _, m := range compared() {
+	for _, m := range compared {
 		s.Columns = append(s.Columns, m.Name)
 	}
 	var gains []tables.Line
 	for _, p := range jointProblems() {
 		var cells []tables.Mean
 		gain := tables.Line{Group: groupGain, Name: p.title}
-		for _, m := range compared() {
+		for _, m := range compared {
 			cell := tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
 			cells = append(cells, cell)
 			cell.Best, cell.Against, cell.AgainstMetric, cell.Difference = "", cell.Of, p.prefix+metricMarginal, true

@@ -37,7 +37,7 @@ func Tables() []tables.Named {
 		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: decisionTable},
 		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: banditTable},
 	}
-	for _, g := range gapTables() {
+	for _, g := range gapTables {
 		all = append(all, tables.Named{Name: g.name, Doc: g.doc, Make: g.of})
 	}
 	return all
@@ -46,7 +46,7 @@ func Tables() []tables.Named {
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, gapTables()[0].of)},
+		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, gapTables[0].of)},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method", Make: ExactFigure},
 		{Name: "where-images", Doc: "the scores of each method on images that a network has memorised", Make: tables.Picture(prose, report.Forest{ByColumn: true, Numbers: true}, comparedImageTable)},
 		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionTable)},
@@ -66,24 +66,16 @@ type gapSetting struct {
 }
 
 // gapSettings are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
-func gapSettings() []gapSetting {
-	return []gapSetting{{"paper's text", uci.Paper, gapSeeds, 0}, {"authors' code", uci.Released, gapSeeds, 0}, {"Adam", uci.Adam, gapSeeds, 0}}
-}
+var gapSettings = []gapSetting{{"paper's text", uci.Paper, gapSeeds, 0}, {"authors' code", uci.Released, gapSeeds, 0}, {"Adam", uci.Adam, gapSeeds, 0}}
 
 // manySettings are those of question 9.
-func manySettings() []gapSetting {
-	return []gapSetting{{"authors' code", uci.Released, manySeeds, manyDraws}, {"Adam", uci.Adam, manySeeds, manyDraws}}
-}
+var manySettings = []gapSetting{{"authors' code", uci.Released, manySeeds, manyDraws}, {"Adam", uci.Adam, manySeeds, manyDraws}}
 
 // controls are the methods that density layers are tested against.
-func controls() []experiment.Method {
-	return []experiment.Method{methods.DensityMean, methods.DensityConstant}
-}
+var controls = []experiment.Method{methods.DensityMean, methods.DensityConstant}
 
 // compared are the six methods of all questions.
-func compared() []experiment.Method {
-	return slices.Concat([]experiment.Method{methods.Density}, controls(), []experiment.Method{methods.MCDropout, methods.Rank1, methods.Ensemble})
-}
+var compared = slices.Concat([]experiment.Method{methods.Density}, controls, []experiment.Method{methods.MCDropout, methods.Rank1, methods.Ensemble})
 
 // otherDatasets are the data sets of question 8, and otherSeeds the number of seeds of each of their gaps. manyDraws and
 // manySeeds are those of question 9.
@@ -100,9 +92,9 @@ func gapSets() []tables.Set {
 		})
 	}
 	return []tables.Set{
-		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings(), uci.SmallDatasets(), compared())},
-		{Name: "where-gaps-others", Doc: "question 8: do they on other data sets? (figures/questions.md)", Experiments: of(gapSettings()[1:], otherDatasets, compared())},
-		{Name: "where-gaps-draws", Doc: "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", Experiments: of(manySettings(), uci.SmallDatasets(), compared()[:2])},
+		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings, uci.SmallDatasets(), compared)},
+		{Name: "where-gaps-others", Doc: "question 8: do they on other data sets? (figures/questions.md)", Experiments: of(gapSettings[1:], otherDatasets, compared)},
+		{Name: "where-gaps-draws", Doc: "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", Experiments: of(manySettings, uci.SmallDatasets(), compared[:2])},
 	}
 }
 
@@ -188,13 +180,11 @@ type gapTable struct {
 }
 
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
-func gapTables() []gapTable {
-	return []gapTable{
-		{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings(), others: controls(), all: "All six sets"},
-		{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings(), others: compared()[1+len(controls()):], all: "All of these", some: true},
-		{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings(), others: controls()[:1], all: "All six sets", pooled: true},
-		{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings()[1:], further: otherDatasets, others: compared()[1:], all: "All nine sets", pooled: true, medians: true},
-	}
+var gapTables = []gapTable{
+	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings, others: controls, all: "All six sets"},
+	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings, others: compared[1+len(controls):], all: "All of these", some: true},
+	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All six sets", pooled: true},
+	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings[1:], further: otherDatasets, others: compared[1:], all: "All nine sets", pooled: true, medians: true},
 }
 
 // of makes the table.
@@ -254,8 +244,8 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 		}
 	}
 	s.Add("", "Sign test, p")
-	for _, of := range gapSettings() {
-		for _, control := range controls() {
+	for _, of := range gapSettings {
+		for _, control := range controls {
 			s.Columns = append(s.Columns, of.title+", "+control.Name)
 			var column []tables.Mean
 			var signs []float64

@@ -19,7 +19,7 @@ import (
 // a control 2. On the first gap a run of the control may have diverged.
 func made(control experiment.Method, diverged bool) *tables.Index {
 	all := map[string]experiment.Result{}
-	s := gapSettings()[0]
+	s := gapSettings[0]
 	for _, m := range []experiment.Method{methods.Density, control} {
 		for _, e := range s.gaps("yacht", m) {
 			r := experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": 2 + float64(e.Seed)/1000}}
@@ -39,7 +39,7 @@ func made(control experiment.Method, diverged bool) *tables.Index {
 // A gap on which a run diverged is left out. What was not run has neither row nor column.
 func TestGapTable(t *testing.T) {
 	for diverged, want := range map[bool]string{false: "5 of 6", true: "4 of 5"} {
-		table := must.Get(gapTables()[0].of(made(methods.DensityMean, diverged)))(t)
+		table := must.Get(gapTables[0].of(made(methods.DensityMean, diverged)))(t)
 		if len(table.Rows) != 1 || len(table.Columns) != 3 || len(table.NotRun) != 5+1+2+2 {
 			t.Fatalf("%d rows, columns %q, not run %q", len(table.Rows), table.Columns, table.NotRun)
 		}
@@ -71,7 +71,7 @@ func TestGapListTable(t *testing.T) {
 // the other sign in 2 of 512 cases of each side. One data set alone is not tested, and nothing is said of all.
 func TestGapOthersTable(t *testing.T) {
 	var list []experiment.Result
-	s, all := gapSettings()[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
+	s, all := gapSettings[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
 	for k, dataset := range all {
 		for i, m := range []experiment.Method{methods.Density, methods.DensityMean} {
 			for _, e := range s.gaps(dataset, m) {
@@ -83,7 +83,7 @@ func TestGapOthersTable(t *testing.T) {
 			}
 		}
 	}
-	table := must.Get(gapTables()[3].of(tables.Of(list)))(t)
+	table := must.Get(gapTables[3].of(tables.Of(list)))(t)
 	if len(table.Rows) != 10 || table.Rows[0].Cells[0].Verdict != "" || !strings.HasPrefix(table.Rows[0].Cells[0].Text, "+0.5") {
 		t.Fatalf("%d rows, %+v", len(table.Rows), table.Rows)
 	}
@@ -91,7 +91,7 @@ func TestGapOthersTable(t *testing.T) {
 	if d := last[0].Difference; math.Abs(d.P-4./512) > 1e-12 || d.Mean != -5 || last[0].Verdict != report.Better || last[1].Text != "74 of 87" {
 		t.Errorf("%+v, %+v", d, last)
 	}
-	table = must.Get(gapTables()[3].of(tables.Of(list[:2*13*gapSeeds])))(t)
+	table = must.Get(gapTables[3].of(tables.Of(list[:2*13*gapSeeds])))(t)
 	if len(table.Rows) != 1 || table.Rows[0].Cells[0].Verdict != "" {
 		t.Errorf("of one data set: %+v", table.Rows)
 	}
