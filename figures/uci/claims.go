@@ -31,7 +31,7 @@ func claimsOfBest(x *tables.Index) (all []tables.Claim, err error) {
 		return nil, err
 	}
 	for _, metric := range tableMetrics {
-		for _, s := range claimSettings() {
+		for _, s := range claimSettings {
 			all = append(all, metric.bestOnMost(tested, s))
 		}
 	}

@@ -69,7 +69,7 @@ func TunedTable(x *tables.Index) (report.Table, error) {
 // ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
 // and setting each other method against density uncertainty, paired over the splits.
 func ClaimsTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-claims", paperMethods, claimSettings()...).Make(x)
+	return againstDensity("uci-claims", paperMethods, claimSettings...).Make(x)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty: Rank-1, since the paper's others

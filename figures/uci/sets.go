@@ -48,7 +48,7 @@ func Sets() []tables.Set {
 			Experiments: in(gapSettings(), gapMethods)},
 		{Name: "uci-tuning", Doc: "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: go test ./figures/uci -run Choices -update)",
 			Experiments: tuning},
-		{Name: "uci-tuned", Doc: "UCI regression with the settings of every method that did best on held-out training examples", Experiments: in(tunings(), nil)},
+		{Name: "uci-tuned", Doc: "UCI regression with the settings of every method that did best on held-out training examples", Experiments: in(tunings, nil)},
 		{Name: "uci-options", Doc: "density layers on UCI with one option at a time from the text to the authors' code, and back", Experiments: options},
 		{Name: "uci-samples", Doc: "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
 			Experiments: slices.Concat(paperSetting(small...).all(samplesMethods...), manySamples().all(sampledMethods...))},

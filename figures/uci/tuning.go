@@ -37,12 +37,10 @@ func grid(m experiment.Method) (all []choice) {
 // tunings are the settings whose hyperparameters are chosen by the set uci-tuning: every method on the small sets and on
 // their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
 // with there (the table uci-claims).
-func tunings() []setting {
-	return []setting{
-		tunedSetting(Gal, SmallDatasets()...).only(tunedMethods...),
-		tunedSetting(Gap, SmallDatasets()...).only(tunedMethods...),
-		tunedSetting(Gal, "kin8nm", "naval", "protein").only(slices.Concat(energyMethods, rivals)...),
-	}
+var tunings = []setting{
+	tunedSetting(Gal, SmallDatasets()...).only(tunedMethods...),
+	tunedSetting(Gap, SmallDatasets()...).only(tunedMethods...),
+	tunedSetting(Gal, "kin8nm", "naval", "protein").only(slices.Concat(energyMethods, rivals)...),
 }
 
 // tried are the experiments by a choice on held-out training examples, one on each split.
@@ -57,7 +55,7 @@ func (c choice) tried(dataset string, splits Splits, m experiment.Method) experi
 
 // searches are those of the set uci-tuning.
 func searches() (all []tuning.Search) {
-	for _, t := range tunings() {
+	for _, t := range tunings {
 		for _, dataset := range t.datasets {
 			for _, m := range t.methods {
 				all = append(all, search(dataset, t.splits, m)...)
@@ -87,7 +85,7 @@ func search(dataset string, splits Splits, m experiment.Method) []tuning.Search 
 func TuningTable(x *tables.Index) (report.Table, error) {
 	list := tunedMethods
 	s := sheet("uci-tuning", "", list)
-	for _, tuned := range tunings() {
+	for _, tuned := range tunings {
 		for _, dataset := range tuned.datasets {
 			var cells []tables.Mean
 			for _, m := range list {
