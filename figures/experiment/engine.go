@@ -72,9 +72,14 @@ const firstWait, longestWait = time.Second, 30 * time.Second
 
 // carryOut carries out what has no result yet, until everything has one or has failed.
 func (r *run) carryOut(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	for wait := time.Duration(0); ; wait = min(max(firstWait, 2*wait), longestWait) {
+	units := r.units()
+	for wait := firstWait; len(units) > 0; wait = min(2*wait, longestWait) {
+		if err := r.workers(ctx, units); err != nil {
+			return err
+		}
+		if len(r.units()) == 0 { // no other process is at anything
+			return nil
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -83,23 +88,11 @@ func (r *run) carryOut(ctx context.Context) error {
 		if err := r.readStore(); err != nil {
 			return err
 		}
-		units := r.units()
-		if len(units) == 0 {
-			return nil
-		}
-		if wait == firstWait {
+		if units = r.units(); len(units) > 0 && wait == firstWait {
 			r.note(fmt.Sprintf("another process is at %v; this one waits for it", units[0]))
 		}
-		if err := r.workers(ctx, stop, units); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if len(r.units()) == 0 { // no other process is at anything
-			return nil
-		}
 	}
+	return nil
 }
 
 // readStore takes the results that the store has.
@@ -219,25 +212,24 @@ func (r *run) units() []unit {
 }
 
 // workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
-// networks fill a single core. If some units are of images, or the backend is another, there is one worker.
-func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units []unit) error {
+// networks fill a single core. If some units are of images, or the backend is another, there is one worker. Where results
+// cannot be kept, so that all further work would be lost too, all workers stop.
+func (r *run) workers(ctx context.Context, units []unit) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	next := make(chan unit, len(units))
 	for _, u := range units {
 		next <- u
 	}
 	close(next)
 	var backends []compute.Backend
-	defer func() {
-		for _, backend := range backends {
-			backend.Finalize()
-		}
-	}()
 	work := workOf(units)
 	for wanted := 1; len(backends) < wanted; {
 		backend, choice, err := environment.OpenFor(work)
 		if err != nil {
 			return err
 		}
+		defer backend.Finalize()
 		if !slices.Contains(r.choices, choice) {
 			r.choices = append(r.choices, choice)
 			r.note(choice)
@@ -254,12 +246,14 @@ func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units [
 				if ctx.Err() != nil {
 					return
 				}
-				r.carryOutUnit(ctx, stop, backend, u)
+				if err := r.carryOutUnit(ctx, backend, u); err != nil {
+					stop(err)
+				}
 			}
 		})
 	}
 	all.Wait()
-	return nil
+	return context.Cause(ctx)
 }
 
 // worthCompiling is how many examples the networks of a unit see at least where XLA is worth its compiler. It compiles a
@@ -282,57 +276,39 @@ func workOf(units []unit) environment.Work {
 	return environment.SmallNetworks
 }
 
-// carryOutUnit carries out what nobody else is at of a unit. What fails is noted; where results cannot be kept, so that
-// all further work would be lost too, it stops the run.
-func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, backend compute.Backend, u unit) {
+// carryOutUnit carries out what nobody else is at of a unit. It is an error if results cannot be kept.
+func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit) (err error) {
 	if r.Store != nil {
-		free, release, err := r.Store.reserve(u.list)
-		if err != nil {
-			stop(err)
-			return
+		free, release, reserveErr := r.Store.reserve(u.list)
+		if reserveErr != nil {
+			return reserveErr
 		}
-		u.list = free
-		defer func() {
-			if err := release(); err != nil {
-				stop(err)
-			}
-		}()
+		defer func() { err = errors.Join(err, release()) }()
 		// Another process may have finished some meanwhile.
 		if err := r.readStore(); err != nil {
-			stop(err)
-			return
+			return err
 		}
+		r.mu.Lock()
+		u.list = slices.DeleteFunc(free, func(e *planned) bool { return e.result != nil })
+		r.mu.Unlock()
 	}
-	r.mu.Lock()
-	u.list = slices.DeleteFunc(slices.Clone(u.list), func(e *planned) bool { return e.result != nil })
-	r.mu.Unlock()
 	for _, f := range r.fits(ctx, backend, u) {
-		lines, failures := f.carryOut(ctx)
-		for i, e := range f.list {
-			if failures[i] != nil {
-				r.fail(ctx, e, failures[i])
-			} else if err := r.keep(e, lines[i], u.line); err != nil {
-				stop(err)
-				return
-			}
-		}
-		if f.folder != "" && errors.Join(failures...) == nil {
-			if err := os.RemoveAll(f.folder); err != nil {
-				r.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", u, err))
-			}
+		if err := f.carryOut(ctx); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // keep keeps the result of an experiment.
-func (r *run) keep(e *planned, line Result, g groupLine) error {
-	if r.Store != nil {
-		if err := r.Store.keep(&line, g); err != nil {
+func (f *fit) keep(e *planned, line Result) error {
+	if f.Store != nil {
+		if err := f.Store.keep(&line, f.line); err != nil {
 			return fmt.Errorf("the result could not be kept: %w", err)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	e.result, e.measured = &line, true
 	return nil
 }
@@ -390,24 +366,37 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 	return all
 }
 
-// carryOut trains, predicts and measures. Each experiment has a result, or an error that says why it has none.
-func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
+// carryOut trains, predicts, measures and keeps the results. Each experiment then has a result, or an error that says why
+// it has none. It is an error if a result cannot be kept.
+func (f *fit) carryOut(ctx context.Context) error {
 	began := time.Now()
 	all, err := f.trainAndPredict(ctx)
-	lines, failures := make([]Result, len(f.list)), make([]error, len(f.list))
-	for i, e := range f.list {
-		if err != nil {
-			failures[i] = err
-			continue
+	if err != nil {
+		for _, e := range f.list {
+			f.fail(ctx, e, err)
 		}
-		lines[i] = Result{
+		return nil
+	}
+	finished := true
+	for i, e := range f.list {
+		line := Result{
 			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, Reason: all[i].Reason, predictions: all[i],
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
-		failures[i] = f.measure(i, &lines[i])
+		if err := f.measure(i, &line); err != nil {
+			f.fail(ctx, e, err)
+			finished = false
+		} else if err := f.keep(e, line); err != nil {
+			return err
+		}
 	}
-	return lines, failures
+	if f.folder != "" && finished {
+		if err := os.RemoveAll(f.folder); err != nil {
+			f.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", f.unit, err))
+		}
+	}
+	return nil
 }
 
 // trainAndPredict turns what GoMLX panics with into an error, too.
