@@ -49,10 +49,10 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		return nil, err
 	}
 	r.noteStored()
-	if err := errors.Join(r.measureStored(), r.checkKept(), r.checkVersion(environment.Version)); err != nil {
+	if err := errors.Join(r.failures(), r.checkKept(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
-	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
+	err = r.carryOut(ctx)
 	return r.results(), errors.Join(err, r.failures())
 }
 
@@ -95,7 +95,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// readStore takes the results that the store has.
+// readStore takes the results that the store has, and measures what they lack. A result that cannot be measured fails.
 func (r *run) readStore() error {
 	if r.Store == nil {
 		return nil
@@ -108,16 +108,23 @@ func (r *run) readStore() error {
 	defer r.mu.Unlock()
 	for _, g := range r.plan.groups {
 		for _, e := range g.list {
-			if line, is := stored[e.id]; is && e.result == nil {
-				e.result = &line
-				r.finished(g, e, 1)
+			line, is := stored[e.id]
+			if !is || e.result != nil {
+				continue
+			}
+			e.result = &line
+			r.finished(g, e, 1)
+			if err := e.measureStored(); errors.Is(err, ErrNoPredictions) {
+				r.lacking++
+			} else if err != nil {
+				e.failed = err
 			}
 		}
 	}
 	return nil
 }
 
-// noteStored says how many results the store has already, and the day of the last one.
+// noteStored says how many results the store has already, the day of the last one, and how many cannot be measured again.
 func (r *run) noteStored() {
 	count, diverged, last := 0, 0, time.Time{}
 	for _, e := range r.plan.order {
@@ -139,34 +146,15 @@ func (r *run) noteStored() {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
 	}
 	r.note(text)
+	if r.lacking > 0 {
+		r.note(fmt.Sprintf("%d stored results are without predictions, and have only the metrics that they were stored with", r.lacking))
+	}
 }
 
-// measureStored computes the metrics that stored results lack from their predictions. It is an error if one lacks what
-// only the trained networks could say.
-func (r *run) measureStored() error {
-	var all problems
-	lacking := 0
-	for _, e := range r.plan.order {
-		if e.result == nil || e.measured || e.result.Diverged {
-			continue
-		}
-		e.measured = true
-		err := e.measureStored()
-		if errors.Is(err, ErrNoPredictions) {
-			lacking++
-		} else {
-			all.add(err)
-		}
-	}
-	if lacking > 0 {
-		r.note(fmt.Sprintf("%d stored results are without predictions, and have only the metrics that they were stored with", lacking))
-	}
-	return all.err()
-}
-
-// measureStored adds to a stored result what its experiment asks for.
+// measureStored adds to a stored result the metrics that its experiment asks for, from its predictions. It is an error if it
+// lacks what only the trained networks could say.
 func (p *planned) measureStored() error {
-	if len(p.Task.Metrics) == 0 && p.Task.After == nil {
+	if p.result.Diverged || len(p.Task.Metrics) == 0 && p.Task.After == nil {
 		return nil
 	}
 	said, err := p.result.Predictions()
@@ -182,7 +170,6 @@ func (p *planned) measureStored() error {
 	if err != nil {
 		return err
 	}
-	p.result.Metrics = maps.Clone(p.result.Metrics)
 	maps.Copy(p.result.Metrics, found) // the code of a metric may have changed
 	return nil
 }
@@ -309,7 +296,7 @@ func (f *fit) keep(e *planned, line Result) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e.result, e.measured = &line, true
+	e.result = &line
 	return nil
 }
 

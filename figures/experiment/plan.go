@@ -41,10 +41,9 @@ type planned struct {
 	id string
 
 	// What has come of it; see run.mu.
-	result   *Result // nil while there is none
-	measured bool    // whether the result has all metrics that the experiment asks for
-	failed   error   // why there is no result
-	part     float64 // how much is done, from 0 to 1
+	result *Result // nil while there is none
+	failed error   // why there is no result, or why a stored one cannot be measured
+	part   float64 // how much is done, from 0 to 1
 }
 
 // A group is the planned experiments that differ in split and seed alone.
@@ -153,6 +152,7 @@ type run struct {
 	Engine
 	plan    *plan
 	choices []string // of backends, as Notes heard them
+	lacking int      // how many stored results are without predictions
 
 	mu   sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
 	done float64    // the cost of what is done
