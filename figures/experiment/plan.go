@@ -59,6 +59,7 @@ type plan struct {
 	groups  []*group
 	byGroup map[string]*group
 	byID    map[string]*planned
+	cost    float64 // of everything, also of what a store has
 }
 
 // newPlan checks experiments and groups them.
@@ -119,17 +120,9 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 	}
 	one := &planned{Experiment: e, id: id}
 	p.byID[id] = one
+	p.cost += g.cost
 	g.list, p.order = append(g.list, one), append(p.order, one)
 	return nil
-}
-
-// cost is the cost of everything, also of what a store has.
-func (p *plan) cost() float64 {
-	total := 0.0
-	for _, g := range p.groups {
-		total += g.cost * float64(len(g.list))
-	}
-	return total
 }
 
 // A unit is experiments of a group that are carried out together.
@@ -178,7 +171,7 @@ func (r *run) report(u unit, done float64, note string) {
 	for _, e := range u.list {
 		r.finished(u.group, e, done)
 	}
-	r.said = min(max(r.said, r.done/r.plan.cost()), 1)
+	r.said = min(max(r.said, r.done/r.plan.cost), 1)
 	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
 }
 
