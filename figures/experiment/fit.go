@@ -42,23 +42,12 @@ func (f *fit) first() Experiment { return f.list[0].Experiment }
 
 func (f *fit) members() int { return f.first().Method.members() }
 
-// forEachNetwork is a value of each experiment's data, once for each of its networks.
-func forEachNetwork[T any](f *fit, value func(d Data) T) []T {
+// forEachNetwork is a value for each network of each experiment. The members of an ensemble follow each other.
+func forEachNetwork[T any](f *fit, value func(experiment, member int) T) []T {
 	var all []T
-	for _, d := range f.data {
-		for range f.members() {
-			all = append(all, value(d))
-		}
-	}
-	return all
-}
-
-// seeds are the seeds of all networks. The members of an ensemble follow each other.
-func (f *fit) seeds() []uint64 {
-	var all []uint64
-	for _, e := range f.list {
+	for i := range f.list {
 		for member := range f.members() {
-			all = append(all, e.networkSeed(member))
+			all = append(all, value(i, member))
 		}
 	}
 	return all
@@ -67,7 +56,8 @@ func (f *fit) seeds() []uint64 {
 // train makes and trains the networks.
 func (f *fit) train(ctx context.Context) error {
 	f.diverged, f.failed = make([]string, len(f.list)), make([]error, len(f.list))
-	seeds, sets := f.seeds(), forEachNetwork(f, func(d Data) train.Dataset { return d.Train })
+	seeds := forEachNetwork(f, func(i, member int) uint64 { return f.list[i].networkSeed(member) })
+	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Train })
 	for i := 0; i < len(seeds) && f.diverged[0] == ""; i += f.together() {
 		if err := f.trainModel(ctx, seeds[i:i+f.together()], sets[i:i+f.together()], i); err != nil {
 			return err
@@ -94,8 +84,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	models := len(f.list) * f.members() / f.together()
-	trainer, err := f.trainer(m, member, models)
+	trainer, err := f.trainer(member)
 	if err != nil {
 		return err
 	}
@@ -144,9 +133,9 @@ func (f *fit) finish(m *nets.Model, finish finisher) error {
 	return nil
 }
 
-// trainer is the training of one of so many models.
-func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
-	recipe := f.first().Recipe
+// trainer is the training of one of the models.
+func (f *fit) trainer(model int) (train.Trainer, error) {
+	recipe, models := f.first().Recipe, len(f.list)*f.members()/f.together()
 	t := train.Trainer{Settings: recipe.Settings}
 	if recipe.BFloat16 && f.info.PureGo() {
 		return t, fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable)
@@ -200,7 +189,7 @@ const scoredEpochs = 100
 
 // earlyStopping scores networks by their negative log-likelihood of the held-out examples, or the loss of quantiles.
 func (f *fit) earlyStopping() train.EarlyStopping {
-	held := forEachNetwork(f, func(d Data) train.Dataset { return d.HeldOut })
+	held := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].HeldOut })
 	every := (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs
 	return train.EarlyStopping{Every: every, Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
 		found, err := f.draw(ctx, m, held[:f.together()])

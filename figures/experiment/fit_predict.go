@@ -66,7 +66,7 @@ func (f *fit) after(ctx context.Context, p *Predictions) (each map[string]map[st
 
 // predictSet predicts set number k of all experiments.
 func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
-	sets := forEachNetwork(f, func(d Data) train.Dataset { return d.Sets[k].Dataset })
+	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Sets[k].Dataset })
 	var drawn []*predict.Prediction
 	for i, m := range f.models {
 		first, end := i*f.together(), (i+1)*f.together()
