@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -76,11 +75,13 @@ func (f *fit) together() int {
 
 // trainModel trains one model: all networks as its replicas, or one member.
 func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Dataset, member int) error {
-	network, finish, err := f.network(ctx, seeds, sets)
+	e := f.first()
+	network, head, err := e.network(sets[0], seeds, func() ([][]float64, int, error) { return f.features(ctx, seeds, sets) })
 	if err != nil {
 		return err
 	}
-	m, err := f.newModel(network, f.first().Task.Likelihood, seeds)
+	f.keepOutputs = head.KeepOutputs && isClassification(e.Task.Likelihood)
+	m, err := f.newModel(network, e.Task.Likelihood, seeds)
 	if err != nil {
 		return err
 	}
@@ -103,16 +104,13 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 			return nil
 		}
 	}
-	return f.finish(m, finish)
+	return f.finish(m, head)
 }
-
-// A finisher does what a Gaussian process needs after training; see Head.Finish.
-type finisher func(store *model.Store, noiseVariances ...float64) error
 
 // finish does what a Gaussian process needs after training. Replicas whose process has no Cholesky factor predict
 // nothing.
-func (f *fit) finish(m *nets.Model, finish finisher) error {
-	if finish == nil {
+func (f *fit) finish(m *nets.Model, head Head) error {
+	if head.Finish == nil {
 		return nil
 	}
 	var noise []float64
@@ -122,7 +120,7 @@ func (f *fit) finish(m *nets.Model, finish finisher) error {
 			return err
 		}
 	}
-	err := finish(m.Store, noise...)
+	err := head.Finish(m.Store, noise...)
 	var failed baselines.FailedReplicas
 	if !errors.As(err, &failed) {
 		return err
@@ -217,37 +215,12 @@ func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []ui
 	return nets.New(f.backend, network, l, seeds[0])
 }
 
-// network builds the network, with a Gaussian process as its last layer if the method has one. finish, if not nil, is to
-// be called after training.
-func (f *fit) network(ctx context.Context, seeds []uint64, sets []train.Dataset) (nets.Network, finisher, error) {
-	e := f.first()
-	if e.Method.Process == nil {
-		n, err := e.Task.Network.Over(e.Method.Layers)
-		return n, nil, err
-	}
-	t := headTask(e, Data{Train: sets[0]}, seeds)
-	t.Features = func() ([][]float64, int, error) {
-		features, width, err := f.features(ctx, seeds, sets)
-		if err != nil {
-			err = fmt.Errorf("features of the untrained network: %w", err)
-		}
-		return features, width, err
-	}
-	head, err := e.Method.Process.Head(t)
-	if err != nil {
-		return nil, nil, err
-	}
-	f.keepOutputs = head.KeepOutputs && isClassification(e.Task.Likelihood)
-	n, err := nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), head.Layers)
-	return n, head.Finish, err
-}
-
 // Inducing points start among the features of the first startImages training images, computed in batches of startBatch.
 const startImages, startBatch = 1000, 100
 
 // features are the features that each replica of the untrained network gives to its training inputs.
 func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset) (features [][]float64, width int, err error) {
-	network, err := nets.WithHead(f.first().Task.Network, f.first().Method.Process.Hidden(), baselines.Headless{})
+	network, err := f.first().withHead(baselines.Headless{})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -262,7 +235,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	}
 	found, err := predict.SampleReplicas(ctx, m, x, options)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
 	}
 	for _, p := range found {
 		features = append(features, p.Outputs[0])

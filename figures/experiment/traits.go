@@ -128,34 +128,28 @@ const rows = 7
 
 // network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
 func (b building) network(e Experiment) (nets.Network, error) {
-	if e.Method.Process == nil {
-		return e.Task.Network.Over(e.Method.Layers)
-	}
 	heads, width := 0, 0
-	headless, err := nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), countedHead{count: &heads})
-	if err == nil {
-		err = b.build(headless, nil, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
+	if e.Method.Process != nil {
+		headless, err := e.withHead(countedHead{count: &heads})
+		if err == nil {
+			err = b.build(headless, nil, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
+		}
+		if err != nil {
+			return nil, err
+		}
+		if heads != 1 {
+			return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", nets.HeadScope, e.Task.Network, heads)
+		}
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case heads != 1:
-		return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", nets.HeadScope, e.Task.Network, heads)
-	}
-	t := headTask(e, b.data, []uint64{1})
-	t.Features = func() ([][]float64, int, error) {
+	network, _, err := e.network(b.data.Train, []uint64{1}, func() ([][]float64, int, error) {
 		examples := max(200, e.Method.Process.Examples())
 		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, examples*width)
 		for i := range features {
 			features[i] = rng.NormFloat64()
 		}
 		return [][]float64{features}, width, nil
-	}
-	head, err := e.Method.Process.Head(t)
-	if err != nil {
-		return nil, err
-	}
-	return nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), head.Layers)
+	})
+	return network, err
 }
 
 // countedHead is a head that returns its features and counts how often it is built.
@@ -170,19 +164,33 @@ func (h countedHead) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node {
 	return x
 }
 
-// headTask is what the head of a Gaussian process is made for, without Features.
-func headTask(e Experiment, d Data, seeds []uint64) HeadTask {
-	t := HeadTask{Examples: d.Train.Len(), Seeds: seeds}
+// network is the network of an experiment. The head of a Gaussian process is made for training data, and for the features
+// that the untrained networks with these seeds give to them.
+func (e Experiment) network(d train.Dataset, seeds []uint64, features func() ([][]float64, int, error)) (n nets.Network, head Head, err error) {
+	if e.Method.Process == nil {
+		n, err = e.Task.Network.Over(e.Method.Layers)
+		return n, head, err
+	}
+	t := HeadTask{Examples: d.Len(), Seeds: seeds, Features: features}
 	if isClassification(e.Task.Likelihood) {
 		t.Classes = e.Task.Likelihood.Outputs()
 	}
-	switch x := d.Train.Inputs.(type) {
+	switch x := d.Inputs.(type) {
 	case nets.Pixels:
 		t.Images, t.Inputs = true, x.Size()
 	case nets.Floats:
 		t.Inputs = x.Size()
 	}
-	return t
+	if head, err = e.Method.Process.Head(t); err != nil {
+		return nil, head, err
+	}
+	n, err = e.withHead(head.Layers)
+	return n, head, err
+}
+
+// withHead is the network of a Gaussian process with another last layer.
+func (e Experiment) withHead(head nets.Layers) (nets.Network, error) {
+	return nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), head)
 }
 
 // build builds the graph of a model, with initial values or zeros, shows it to look, and throws it away. The graph of
