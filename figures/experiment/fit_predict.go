@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"densityuncertainty/dul/metrics"
@@ -20,13 +21,18 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	if !slices.Contains(f.diverged, "") {
 		return all, nil
 	}
-	each, err := f.after(ctx, all[0])
-	if errors.Is(err, metrics.ErrValue) {
-		all[0].diverge("Task.After: " + err.Error())
-		return all, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("Task.After: %w", err)
+	var each map[string]map[string][]float64
+	if after := f.first().Task.After; after != nil {
+		numbers, found, err := after(ctx, f.models, f.data[0])
+		if errors.Is(err, metrics.ErrValue) {
+			all[0].diverge("Task.After: " + err.Error())
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("Task.After: %w", err)
+		}
+		all[0].Inspected, each = map[string]float64{}, found // also without numbers, which says that it was asked
+		maps.Copy(all[0].Inspected, numbers)
 	}
 	for k, set := range f.data[0].Sets {
 		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
@@ -47,21 +53,6 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		}
 	}
 	return all, nil
-}
-
-// after asks the task's After, if there is one, about the networks of the only experiment.
-func (f *fit) after(ctx context.Context, p *Predictions) (each map[string]map[string][]float64, err error) {
-	after := f.first().Task.After
-	if after == nil {
-		return nil, nil
-	}
-	if p.Inspected, each, err = after(ctx, f.models, f.data[0]); err != nil {
-		return nil, err
-	}
-	if p.Inspected == nil { // says that they were asked
-		p.Inspected = map[string]float64{}
-	}
-	return each, nil
 }
 
 // predictSet predicts set number k of all experiments.
