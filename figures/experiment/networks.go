@@ -37,48 +37,40 @@ func NetworkFile(e Experiment, member int) string {
 	return fmt.Sprintf("%s-%d.safetensors", e.ID(), member)
 }
 
-// keepsCurves says why the learning curves of an experiment cannot be kept; nil if they can.
-func keepsCurves(e Experiment) error {
-	if e.program() != nil {
-		return fmt.Errorf("what comes of the training of %s on %s cannot be kept: a %T trains the networks", e.Method.Name, e.Task.Name, e.program())
-	}
-	return nil
-}
-
-// keepsNetworks is keepsCurves for trained networks.
-func keepsNetworks(e Experiment) error {
-	if e.Method.Process != nil {
-		return fmt.Errorf("the network of %s cannot be kept: its Gaussian process needs the training data", e.Method.Name)
-	}
-	return keepsCurves(e)
-}
-
 // checkKept says which networks Engine.Networks cannot keep, and which curves Engine.Curves, before anything is trained.
 func (r *run) checkKept() error {
-	for _, kept := range []struct {
-		field, folder, what string
-		refuse              func(Experiment) error
-		file                func(e *planned) string
-	}{
-		{"Networks", r.Networks, "network", keepsNetworks, func(e *planned) string { return NetworkFile(e.Experiment, 0) }},
-		{"Curves", r.Curves, "learning curve", keepsCurves, func(e *planned) string { return curveFile("", e.id) }},
-	} {
-		if kept.folder == "" {
+	if r.Networks == "" && r.Curves == "" {
+		return nil
+	}
+	var all problems
+	for _, g := range r.plan.groups {
+		e := g.list[0]
+		all.need(e.program() == nil, "what comes of the training of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", e.Method.Name, e.Task.Name, e.program())
+		all.need(r.Networks == "" || e.Method.Process == nil, "the network of %s cannot be kept: its Gaussian process needs the training data; leave Engine.Networks out, or run the others alone", e.Method.Name)
+	}
+	for _, folder := range []string{r.Networks, r.Curves} {
+		if folder != "" {
+			err := os.MkdirAll(folder, 0o755)
+			all.need(err == nil, "making the folder of Engine.Networks or Curves: %w", err)
+		}
+	}
+	if err := all.err(); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	need := func(e *planned, what, file string) {
+		if _, err := os.Stat(file); err != nil {
+			r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its %s; use another store for that", e, what))
+		}
+	}
+	for _, e := range r.plan.order {
+		if e.result == nil || e.result.Diverged {
 			continue
 		}
-		var all problems
-		for _, g := range r.plan.groups {
-			all.add(kept.refuse(g.list[0].Experiment))
+		if r.Networks != "" {
+			need(e, "network", filepath.Join(r.Networks, NetworkFile(e.Experiment, 0)))
 		}
-		err := os.MkdirAll(kept.folder, 0o755)
-		all.need(err == nil, "making the folder: %w", err)
-		if err := all.err(); err != nil {
-			return fmt.Errorf("experiment: Engine.%s: %w; leave %[1]s out, or run the others alone", kept.field, err)
-		}
-		for _, e := range r.plan.order {
-			if _, err := os.Stat(filepath.Join(kept.folder, kept.file(e))); err != nil && e.result != nil && !e.result.Diverged {
-				r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its %s; use another store for that", e, kept.what))
-			}
+		if r.Curves != "" {
+			need(e, "learning curve", curveFile(r.Curves, e.id))
 		}
 	}
 	return nil
