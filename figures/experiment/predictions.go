@@ -245,8 +245,8 @@ func (p *Prediction) columns(energies *[][]float64) map[string]any {
 // The name of probabilities that are kept as logarithms, and what the names of numbers of an After begin with.
 const logProbabilities, extraPrefix = "log_probabilities", "extra/"
 
-// encode is the content of the file of predictions.
-func (p *Predictions) encode() ([]byte, error) {
+// encode writes the content of the file of predictions.
+func (p *Predictions) encode(w io.Writer) error {
 	head := predictionsHead{Predictions: *p}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
@@ -272,15 +272,11 @@ func (p *Predictions) encode() ([]byte, error) {
 	maps.DeleteFunc(head.Inspected, func(name string, _ float64) bool { _, is := bad[name]; return is })
 	text, err := json.Marshal(head)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var content bytes.Buffer
-	z := gzip.NewWriter(&content)
+	z := gzip.NewWriter(w)
 	err = checkpoint.EncodeTensors(z, named, map[string]string{formatKey: predictionsFormat, headKey: string(text)})
-	if err := errors.Join(err, z.Close()); err != nil {
-		return nil, err
-	}
-	return content.Bytes(), nil
+	return errors.Join(err, z.Close())
 }
 
 // rest marks the one class of a row whose probability is not stored: it is 1 minus the others. Logarithms of probabilities
@@ -363,14 +359,10 @@ func decodePredictions(content []byte) (*Predictions, error) {
 
 // writePredictions writes a file of predictions.
 func writePredictions(file string, p *Predictions) error {
-	content, err := p.encode()
-	if err != nil {
-		return fmt.Errorf("experiment: encoding predictions: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("experiment: making the folder of predictions: %w", err)
 	}
-	if err := atomicfile.WriteBytes(file, content); err != nil {
+	if err := atomicfile.Write(file, p.encode); err != nil {
 		return fmt.Errorf("experiment: keeping predictions: %w", err)
 	}
 	return nil
