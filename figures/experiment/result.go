@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -119,21 +118,17 @@ func (r Result) Difference(other Result) string {
 	if r.Diverged != other.Diverged {
 		return fmt.Sprintf("diverged %t and %t", r.Diverged, other.Diverged)
 	}
-	names := slices.Collect(maps.Keys(r.Metrics))
-	for name := range other.Metrics {
-		if _, has := r.Metrics[name]; !has {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+	all := map[string]float64{}
+	maps.Copy(all, r.Metrics)
+	maps.Copy(all, other.Metrics)
 	value := func(of Result, name string) string {
 		if v, has := of.Metrics[name]; has {
-			return strconv.FormatFloat(v, 'g', -1, 64)
+			return number(v)
 		}
 		return "none"
 	}
 	var parts []string
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if a, b := value(r, name), value(other, name); a != b {
 			parts = append(parts, fmt.Sprintf("%s %s and %s", name, a, b))
 		}
