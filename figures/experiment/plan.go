@@ -96,10 +96,12 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		if g.inspected, err = e.inspect(ctx); err != nil {
 			return err
 		}
-		if g.line, err = newGroupLine(ctx, e); err != nil {
+		text, err := e.spec(ctx)
+		if err != nil {
 			return err
 		}
-		if g.line.Group != identity {
+		g.line = groupLine{Group: identity, Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: text}
+		if spec.Digest(text) != identity {
 			return errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`")
 		}
 	} else if len(g.list) == 0 {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/spec"
 )
 
 // A Result is what one experiment measured, and where and how long it ran. A store keeps it as a row; see rows.go.
@@ -143,10 +141,4 @@ type groupLine struct {
 	Method     string          `json:"method"`
 	Preset     string          `json:"preset,omitempty"`
 	Experiment json.RawMessage `json:"experiment"` // Experiment.Spec
-}
-
-// newGroupLine is the line of the group of an experiment.
-func newGroupLine(ctx context.Context, e Experiment) (groupLine, error) {
-	text, err := e.spec(ctx)
-	return groupLine{Group: spec.Digest(text), Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: text}, err
 }
