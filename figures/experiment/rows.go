@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -119,16 +118,4 @@ func text(rows ...[]string) []byte {
 	w := csv.NewWriter(&b)
 	w.WriteAll(rows) // of a buffer, which has no errors
 	return b.Bytes()
-}
-
-// decodeGroups reads lines of groups into a map by their identities.
-func decodeGroups(content []byte, into map[string]groupLine) error {
-	for line := range bytes.Lines(content) {
-		var g groupLine
-		if err := json.Unmarshal(line, &g); err != nil {
-			return fmt.Errorf("line %d: %w", len(into)+1, err)
-		}
-		into[g.Group] = g
-	}
-	return nil
 }

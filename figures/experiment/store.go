@@ -129,11 +129,20 @@ func (s *Store) Results() (map[string]Result, error) {
 			return nil, err
 		}
 	}
-	groups, err := s.groups() // after the results: the lines of group and run are written before the result
-	if err != nil {
+	// After the results: the lines of group and run are written before the result.
+	groups, runs := map[string]groupLine{}, map[string][]string{}
+	if err := s.readBoth(groupsName, func(content []byte) error {
+		for line := range bytes.Lines(content) {
+			var g groupLine
+			if err := json.Unmarshal(line, &g); err != nil {
+				return fmt.Errorf("line %d: %w", len(groups)+1, err)
+			}
+			groups[g.Group] = g
+		}
+		return nil
+	}); err != nil {
 		return nil, err
 	}
-	runs := map[string][]string{}
 	if err := s.readBoth(runsName, func(content []byte) error {
 		return eachRow(content, func(_, row []string) error {
 			runs[row[0]] = slices.Clone(row)
@@ -184,12 +193,6 @@ func (s *Store) readBoth(name string, decode func(content []byte) error) error {
 	return errors.Join(s.read(name+compressed, decode), s.read(name, decode))
 }
 
-// groups are the lines of groups by their identities.
-func (s *Store) groups() (map[string]groupLine, error) {
-	all := map[string]groupLine{}
-	return all, s.readBoth(groupsName, func(content []byte) error { return decodeGroups(content, all) })
-}
-
 // keep keeps the predictions of a result, which are then read from there, and its row.
 func (s *Store) keep(r *Result, g groupLine) (err error) {
 	r.file = s.predictionsFile(r.ID)
@@ -197,19 +200,16 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 		return err
 	}
 	r.predictions = nil
-	if err := s.keepGroup(g); err != nil {
+	group, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	if err := s.addOnce(groupsName, nil, append(group, '\n'), fmt.Appendf(nil, `{"group":%q,`, g.Group)); err != nil {
 		return err
 	}
 	_, run := r.row(resultColumns, "")
-	if err := addLines(filepath.Join(s.Folder, runsName), func(before []byte) ([]byte, error) {
-		switch line := text(run); {
-		case len(before) == 0:
-			return text(runColumns, run), nil
-		case !bytes.Contains(before, line):
-			return line, nil
-		}
-		return nil, nil
-	}); err != nil {
+	line := text(run)
+	if err := s.addOnce(runsName, text(runColumns), line, line); err != nil {
 		return err
 	}
 	for n := 1; ; n++ {
@@ -238,16 +238,16 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 	}
 }
 
-// keepGroup keeps the line of a group, unless it is there.
-func (s *Store) keepGroup(g groupLine) error {
-	return addLines(filepath.Join(s.Folder, groupsName), func(before []byte) ([]byte, error) {
-		all := map[string]groupLine{}
-		err := decodeGroups(before, all)
-		if _, has := all[g.Group]; has || err != nil {
-			return nil, err
+// addOnce adds a line to a file that has nothing with the given beginning, and to a new file the head first.
+func (s *Store) addOnce(name string, head, line, beginning []byte) error {
+	return addLines(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
+		switch {
+		case bytes.Contains(before, beginning):
+			return nil, nil
+		case len(before) == 0:
+			return append(head, line...), nil
 		}
-		line, err := json.Marshal(g)
-		return append(line, '\n'), err
+		return line, nil
 	})
 }
 
