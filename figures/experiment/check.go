@@ -24,7 +24,7 @@ import (
 // Source, a likelihood, a Process or an optimizer, is asked.
 func (e Experiment) Check() error {
 	var all problems
-	t, m := e.Task, e.Method
+	t, m, r := e.Task, e.Method, e.Recipe
 	all.add(checkSource(t.Data))
 	all.need(t.Network != nil, "Task.Network is nil; give one, such as nets.MLP{Widths: []int{50, 50}}")
 	all.need(t.Likelihood != nil, "Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
@@ -41,7 +41,7 @@ func (e Experiment) Check() error {
 	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
 	all.add(checkItself(t.Decision))
 	all.need(t.Decision == nil || len(t.Metrics) == 0, "Task.Decision returns the numbers itself, and predicts no sets; leave Metrics out")
-	all.need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
+	all.need(m.Process == nil || !r.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	if m.Process != nil && t.Likelihood != nil {
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)
 		all.need(gaussian || isClassification(t.Likelihood), "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
@@ -56,8 +56,13 @@ func (e Experiment) Check() error {
 		_, err := t.Network.Over(layers)
 		all.need(err == nil, "Task.Network: %w", err)
 	}
-	all.add(e.Recipe.check(t.Likelihood))
-	_, _, err := spec.Of(e, "Experiment")
+	err := r.Settings.Check(t.Likelihood)
+	all.need(err == nil, "Recipe: %w", err)
+	all.need(r.Epochs >= 1, "Recipe.Epochs is %d; at least 1 is needed", r.Epochs)
+	all.need(r.Samples >= 1, "Recipe.Samples is %d; at least 1 is needed", r.Samples)
+	all.need(r.PredictBatch >= 0, "Recipe.PredictBatch is %d; it must not be negative", r.PredictBatch)
+	all.need(!r.Coherent || !r.SharedNoise, "Recipe.Coherent and SharedNoise are both set; coherent draws are drawn by a seed, so leave SharedNoise out")
+	_, _, err = spec.Of(e, "Experiment")
 	all.add(err)
 	return e.problem(all.err())
 }

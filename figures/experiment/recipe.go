@@ -48,18 +48,6 @@ func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, err
 	return r, nil
 }
 
-// check says what is wrong with the recipe, whatever the network.
-func (r Recipe) check(l likelihood.Likelihood) error {
-	var all problems
-	err := r.Settings.Check(l)
-	all.need(err == nil, "Recipe: %w", err)
-	all.need(r.Epochs >= 1, "Recipe.Epochs is %d; at least 1 is needed", r.Epochs)
-	all.need(r.Samples >= 1, "Recipe.Samples is %d; at least 1 is needed", r.Samples)
-	all.need(r.PredictBatch >= 0, "Recipe.PredictBatch is %d; it must not be negative", r.PredictBatch)
-	all.need(!r.Coherent || !r.SharedNoise, "Recipe.Coherent and SharedNoise are both set; coherent draws are drawn by a seed, so leave SharedNoise out")
-	return all.err()
-}
-
 // Experiments lists the experiments of methods on the task by a recipe, each on every split and with the recipe adapted to
 // its layers; see Recipe.For. The seed is the number of the split.
 func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experiments, error) {
