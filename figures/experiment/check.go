@@ -41,18 +41,21 @@ func (e Experiment) Check() error {
 	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
 	all.add(checkItself(t.Decision))
 	all.need(t.Decision == nil || len(t.Metrics) == 0, "Task.Decision returns the numbers itself, and predicts no sets; leave Metrics out")
-	all.need(m.Process == nil || !r.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
-	if m.Process != nil && t.Likelihood != nil {
-		_, gaussian := t.Likelihood.(likelihood.Gaussian)
-		all.need(gaussian || isClassification(t.Likelihood), "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
-	}
-	if m.Process != nil && t.Network != nil {
-		all.need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
-	}
 	for i, metric := range t.Metrics {
 		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
-	if layers := m.hidden(); layers != nil && t.Network != nil {
+	layers := m.Layers
+	if m.Process != nil {
+		layers = m.Process.Hidden() // those below it
+		_, gaussian := t.Likelihood.(likelihood.Gaussian)
+		_, mlp := t.Network.(nets.MLP)
+		_, residual := t.Network.(nets.ResidualMLP)
+		classes := isClassification(t.Likelihood)
+		all.need(gaussian || classes || t.Likelihood == nil, "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
+		all.need(mlp || residual || classes || t.Network == nil, "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
+		all.need(!r.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
+	}
+	if layers != nil && t.Network != nil {
 		_, err := t.Network.Over(layers)
 		all.need(err == nil, "Task.Network: %w", err)
 	}
@@ -147,15 +150,6 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 		return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
 	}
 	return nil
-}
-
-// hasClosedForm says whether networks with a Gaussian process have their predictions in closed form.
-func hasClosedForm(architecture nets.Architecture) bool {
-	switch architecture.(type) {
-	case nets.MLP, nets.ResidualMLP:
-		return true
-	}
-	return false
 }
 
 // firstInputs are at most the first n of several inputs.

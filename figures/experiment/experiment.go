@@ -262,14 +262,6 @@ func (m Method) Called() string { return cmp.Or(m.Key, m.Name) }
 // Same says whether two methods are called the same, whatever their settings.
 func (m Method) Same(other Method) bool { return m.Called() == other.Called() }
 
-// hidden are the layers, or those below a Gaussian process.
-func (m Method) hidden() nets.Layers {
-	if m.Process != nil {
-		return m.Process.Hidden()
-	}
-	return m.Layers
-}
-
 // String says which experiment it is.
 func (e Experiment) String() string {
 	s := fmt.Sprintf("%s on %s, split %d, seed %d", e.Method.Name, e.Task.Name, e.Split, e.Seed)
