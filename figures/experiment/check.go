@@ -103,9 +103,7 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 		found.images = true
 		found.cost *= imageCost
 	case nets.Floats:
-		if found.replicas, err = e.takesReplicas(); err != nil {
-			return found, err
-		}
+		found.replicas = e.takesReplicas()
 	}
 	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
 		return found, errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
@@ -168,15 +166,15 @@ func firstInputs(x nets.Inputs, n int) nets.Inputs {
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
 // of a classification in training, which replicas do not; a Program and an After are for one experiment.
-func (e Experiment) takesReplicas() (bool, error) {
+func (e Experiment) takesReplicas() bool {
 	if e.program() != nil || e.Task.After != nil {
-		return false, nil
+		return false
 	}
 	if e.Method.Process != nil {
-		return !isClassification(e.Task.Likelihood), nil
+		return !isClassification(e.Task.Likelihood)
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
-	return err == nil && nets.TakesReplicas(network), err
+	return err == nil && nets.TakesReplicas(network)
 }
 
 // suit says what of an experiment's recipe does not suit its network.

@@ -266,7 +266,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	}
 	var drawn []*predict.Prediction
 	var err error
-	if closedForm(e) {
+	if _, gaussian := e.Task.Likelihood.(likelihood.Gaussian); gaussian && e.Method.Process != nil {
 		drawn, err = predict.Marginals(ctx, m, inputsOf(sets)...)
 	} else {
 		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)

@@ -259,8 +259,9 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	if err != nil {
 		return d, err
 	}
-	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && allEqual(d.Train.Targets) {
-		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(d.Train.Targets), d.Train.Targets[0])
+	targets := d.Train.Targets
+	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && len(targets) > 1 && slices.Min(targets) == slices.Max(targets) {
+		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(targets), targets[0])
 	}
 	if p := e.Method.Process; p != nil && p.Examples() > d.Train.Len() {
 		return d, fmt.Errorf("a Gaussian process of type %T needs %d training examples, for its inducing points, and there are %d", p, p.Examples(), d.Train.Len())
@@ -269,15 +270,4 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
 	}
 	return d, nil
-}
-
-// allEqual says whether several values are all the same.
-func allEqual(values []float64) bool {
-	return len(values) > 1 && slices.Min(values) == slices.Max(values)
-}
-
-// closedForm says whether predictions are the marginals of a Gaussian process.
-func closedForm(e Experiment) bool {
-	_, gaussian := e.Task.Likelihood.(likelihood.Gaussian)
-	return e.Method.Process != nil && gaussian
 }
