@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -228,14 +229,12 @@ var ErrNotFinite = errors.New("the metric is not finite")
 
 // notFinite are the metrics that are infinite or NaN.
 func notFinite(metrics map[string]float64) map[string]float64 {
-	all := map[string]float64{}
-	for name, v := range metrics {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			all[name] = v
-		}
-	}
+	all := maps.Clone(metrics)
+	maps.DeleteFunc(all, func(_ string, v float64) bool { return finite(v) })
 	return all
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // of tells the predictions which experiment made them, and with it their likelihood and data.
 func (p *Predictions) of(e Experiment) {

@@ -41,10 +41,8 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 		return nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
 	p.of(e)
-	all := maps.Clone(p.Inspected)
-	if all == nil {
-		all = map[string]float64{}
-	}
+	all := map[string]float64{}
+	maps.Copy(all, p.Inspected)
 	for _, metric := range list {
 		found, err := attempt(metric, p)
 		if err != nil {

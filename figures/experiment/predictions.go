@@ -111,11 +111,10 @@ func (p *Prediction) NoiseDeviation() float64 {
 	var noise []float64
 	varies := p.noiseVaries()
 	for _, component := range p.NoiseStd {
-		if varies {
-			noise = append(noise, component...)
-		} else {
-			noise = append(noise, component[0])
+		if !varies {
+			component = component[:1]
 		}
+		noise = append(noise, component...)
 	}
 	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
 }
@@ -267,9 +266,8 @@ func (p *Predictions) encode(w io.Writer) error {
 			}
 		}
 	}
-	bad := notFinite(p.Inspected) // which JSON does not have; the result does
 	head.Inspected = maps.Clone(p.Inspected)
-	maps.DeleteFunc(head.Inspected, func(name string, _ float64) bool { _, is := bad[name]; return is })
+	maps.DeleteFunc(head.Inspected, func(_ string, v float64) bool { return !finite(v) }) // which JSON does not have; the result does
 	text, err := json.Marshal(head)
 	if err != nil {
 		return err

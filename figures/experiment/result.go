@@ -64,13 +64,12 @@ func (r Result) NotFinite() map[string]float64 { return notFinite(r.Metrics) }
 // diverged, and ErrNotFinite if the metric is not finite.
 func (r Result) Metric(name string) (float64, error) {
 	v, has := r.Metrics[name]
-	finite := !math.IsNaN(v) && !math.IsInf(v, 0)
-	if has && finite && !r.Diverged {
+	if has && finite(v) && !r.Diverged {
 		return v, nil
 	}
 	err := fmt.Errorf("it has %s", strings.Join(slices.Sorted(maps.Keys(r.Metrics)), ", "))
 	switch {
-	case !finite:
+	case !finite(v):
 		err = fmt.Errorf("%v: %w", v, ErrNotFinite)
 	case r.Diverged:
 		err = fmt.Errorf("%w: %s", train.ErrDiverged, cmp.Or(r.Reason, "an earlier version did not store why"))

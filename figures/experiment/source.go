@@ -213,7 +213,7 @@ func (d Data) check(l likelihood.Likelihood) error {
 	if len(d.Sets) == 0 {
 		return errors.New("there are no Sets to predict")
 	}
-	if !(d.Unit > 0) || math.IsInf(d.Unit, 1) || math.IsNaN(d.Zero) || math.IsInf(d.Zero, 0) {
+	if !(d.Unit > 0) || !finite(d.Unit) || !finite(d.Zero) {
 		return fmt.Errorf("the data have the Unit %g and the Zero %g; both must be finite, and the Unit positive", d.Unit, d.Zero)
 	}
 	for i, set := range d.all() {
