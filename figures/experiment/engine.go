@@ -53,7 +53,13 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		return nil, err
 	}
 	err = r.carryOut(ctx)
-	return r.results(), errors.Join(err, r.failures())
+	var found []Result
+	for _, e := range p.order {
+		if e.result != nil {
+			found = append(found, e.result.Of(e.Experiment))
+		}
+	}
+	return found, errors.Join(err, r.failures())
 }
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
@@ -300,17 +306,6 @@ func (f *fit) keep(e *planned, line Result) error {
 	return nil
 }
 
-// results are what was found, in the order of the plan, under the names that the experiments have now.
-func (r *run) results() []Result {
-	var list []Result
-	for _, e := range r.plan.order {
-		if e.result != nil {
-			list = append(list, e.result.Of(e.Experiment))
-		}
-	}
-	return list
-}
-
 // failures is an error that names what failed, and why; nil where nothing did. Experiments that failed together have one
 // reason.
 func (r *run) failures() error {
@@ -344,7 +339,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			key += fmt.Sprintf(" %q %t %t", set.Name, set.Targets != nil, set.Labels != nil)
 		}
 		f := alike[key]
-		if f == nil || !u.replicas {
+		if f == nil {
 			f = &fit{run: r, unit: unit{group: u.group}, backend: backend, info: environment.Describe(backend)}
 			alike[key], all = f, append(all, f)
 		}

@@ -143,9 +143,6 @@ func (f *fit) trainer(model int) (train.Trainer, error) {
 		if err := f.keepEpoch(model, at); err != nil {
 			f.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.unit, at.Epoch, err))
 		}
-		if f.Progress == nil {
-			return
-		}
 		what := "training"
 		if at.Pretraining {
 			what = "generative pretraining"

@@ -85,7 +85,12 @@ func (f *fit) keepNetworks() error {
 		if f.diverged[i] != "" {
 			continue
 		}
-		scale, err := json.Marshal(scaleOf(f.data[i]))
+		d := f.data[i]
+		known := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero}
+		if x, is := d.Train.Inputs.(nets.Floats); is {
+			known.Shape = x.Shape
+		}
+		text, err := json.Marshal(known)
 		if err != nil {
 			return err
 		}
@@ -93,7 +98,7 @@ func (f *fit) keepNetworks() error {
 			number := i*f.members() + member
 			m, err := f.models[number/f.together()].Replica(number % f.together())
 			if err == nil {
-				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(scale)}
+				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text)}
 				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, NetworkFile(e.Experiment, member)), metadata)
 			}
 			if err != nil {
@@ -110,14 +115,6 @@ type scale struct {
 	Inputs     *datasets.Scaler `json:"inputs,omitempty"` // nil for inputs as they are
 	Columns    datasets.Columns `json:"columns,omitempty"`
 	Unit, Zero float64
-}
-
-func scaleOf(d Data) scale {
-	s := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero}
-	if x, is := d.Train.Inputs.(nets.Floats); is {
-		s.Shape = x.Shape
-	}
-	return s
 }
 
 // An Opened network answers questions in the data's own units.
