@@ -343,7 +343,8 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			f = &fit{run: r, unit: unit{group: u.group}, backend: backend, info: environment.Describe(backend)}
 			alike[key], all = f, append(all, f)
 		}
-		f.list, f.data = append(f.list, e), append(f.data, d)
+		f.list, f.data, f.failed = append(f.list, e), append(f.data, d), append(f.failed, nil)
+		f.said = append(f.said, &Predictions{Experiment: e.id, Split: e.Split, Unit: d.Unit, Zero: d.Zero})
 	}
 	return all
 }
@@ -352,8 +353,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 // it has none. It is an error if a result cannot be kept.
 func (f *fit) carryOut(ctx context.Context) error {
 	began := time.Now()
-	all, err := f.trainAndPredict(ctx)
-	if err != nil {
+	if err := f.trainAndPredict(ctx); err != nil {
 		for _, e := range f.list {
 			f.fail(ctx, e, err)
 		}
@@ -361,8 +361,9 @@ func (f *fit) carryOut(ctx context.Context) error {
 	}
 	finished := true
 	for i, e := range f.list {
+		p := f.said[i]
 		line := Result{
-			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, Reason: all[i].Reason, predictions: all[i],
+			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, Reason: p.Reason, predictions: p,
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
@@ -382,7 +383,7 @@ func (f *fit) carryOut(ctx context.Context) error {
 }
 
 // trainAndPredict turns what GoMLX panics with into an error, too.
-func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err error) {
+func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("experiment: %v: %w", f.unit, err)
@@ -390,24 +391,24 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 	}()
 	defer recovered(&err)
 	if program := f.first().program(); program != nil {
-		return []*Predictions{f.carryOutBy(ctx, program)}, nil
+		return f.carryOutBy(ctx, program)
 	}
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)
 		if err := os.MkdirAll(f.folder, 0o755); err != nil {
-			return nil, fmt.Errorf("making the folder for work in progress: %w", err)
+			return fmt.Errorf("making the folder for work in progress: %w", err)
 		}
 	}
 	if err := f.train(ctx); err != nil {
-		return nil, fmt.Errorf("training: %w", err)
+		return fmt.Errorf("training: %w", err)
 	}
 	if err := f.keepNetworks(); err != nil {
-		return nil, err
+		return err
 	}
-	if all, err = f.predictions(ctx); err != nil {
-		return nil, fmt.Errorf("predicting: %w", err)
+	if err := f.predict(ctx); err != nil {
+		return fmt.Errorf("predicting: %w", err)
 	}
-	return all, nil
+	return nil
 }
 
 // measure adds the metrics of experiment number i to its result, unless it diverged.

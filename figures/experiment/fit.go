@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,16 +23,16 @@ import (
 type fit struct {
 	*run
 	unit
-	data    []Data // of each experiment
+	data    []Data         // of each experiment
+	said    []*Predictions // of each experiment
+	failed  []error        // of each experiment, why its trained networks give no result
 	backend compute.Backend
 	info    environment.Info
 	folder  string // for checkpoints; "" keeps none
 
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
-	diverged    []string      // of each experiment, at which step and why; "" if it did not
 	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
-	failed      []error       // of each experiment, why its trained networks give no result
 }
 
 // first is an experiment that tells all but split and seed.
@@ -54,10 +53,9 @@ func forEachNetwork[T any](f *fit, value func(experiment, member int) T) []T {
 
 // train makes and trains the networks.
 func (f *fit) train(ctx context.Context) error {
-	f.diverged, f.failed = make([]string, len(f.list)), make([]error, len(f.list))
 	seeds := forEachNetwork(f, func(i, member int) uint64 { return f.list[i].networkSeed(member) })
 	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Train })
-	for i := 0; i < len(seeds) && f.diverged[0] == ""; i += f.together() {
+	for i := 0; i < len(seeds) && !f.said[0].Diverged; i += f.together() {
 		if err := f.trainModel(ctx, seeds[i:i+f.together()], sets[i:i+f.together()], i); err != nil {
 			return err
 		}
@@ -97,8 +95,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	f.models = append(f.models, m)
 	if diverged != nil {
 		for _, d := range diverged.Diverged {
-			i := d.Replica / f.members()
-			f.diverged[i] = cmp.Or(f.diverged[i], fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
+			f.said[d.Replica/f.members()].diverge(fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
 		}
 		if len(diverged.Diverged) == f.together() {
 			return nil

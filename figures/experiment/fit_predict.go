@@ -12,47 +12,59 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// predictions predicts all sets of all experiments.
-func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
-	all := make([]*Predictions, len(f.list))
-	for i, e := range f.list {
-		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i] != "", Reason: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero}
-	}
-	if !slices.Contains(f.diverged, "") {
-		return all, nil
+// predict predicts all sets of all experiments.
+func (f *fit) predict(ctx context.Context) error {
+	if !slices.ContainsFunc(f.said, func(p *Predictions) bool { return !p.Diverged }) {
+		return nil
 	}
 	var each map[string]map[string][]float64
 	if after := f.first().Task.After; after != nil {
 		numbers, found, err := after(ctx, f.models, f.data[0])
 		if errors.Is(err, metrics.ErrValue) {
-			all[0].diverge("Task.After: " + err.Error())
-			return all, nil
+			f.said[0].diverge("Task.After: " + err.Error())
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("Task.After: %w", err)
+			return fmt.Errorf("Task.After: %w", err)
 		}
-		all[0].Inspected, each = map[string]float64{}, found // also without numbers, which says that it was asked
-		maps.Copy(all[0].Inspected, numbers)
+		f.said[0].Inspected, each = map[string]float64{}, found // also without numbers, which says that it was asked
+		maps.Copy(f.said[0].Inspected, numbers)
 	}
 	for k, set := range f.data[0].Sets {
 		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
 		found, err := f.predictSet(ctx, k)
-		if errors.Is(err, metrics.ErrValue) && len(all) == 1 {
-			all[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
-			return all, nil
+		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
+			f.said[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the set %q: %w", set.Name, err)
+			return fmt.Errorf("the set %q: %w", set.Name, err)
 		}
 		for i := range found {
 			found[i].Extra = each[set.Name]
-			all[i].Sets = append(all[i].Sets, found[i])
+			f.said[i].Sets = append(f.said[i].Sets, found[i])
 			if text := found[i].notFinite(); text != "" {
-				all[i].diverge(text)
+				f.said[i].diverge(text)
 			}
 		}
 	}
-	return all, nil
+	return nil
+}
+
+// carryOutBy has a Program carry out the experiment.
+func (f *fit) carryOutBy(ctx context.Context, program Program) error {
+	e, d := f.list[0], f.data[0]
+	p, err := program.Run(ctx, e.Experiment, d, func(done float64, note string) { f.report(f.unit, done, note) })
+	if errors.Is(err, train.ErrDiverged) {
+		f.said[0].diverge(err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, d.Unit, d.Zero
+	f.said[0] = p
+	return nil
 }
 
 // predictSet predicts set number k of all experiments.

@@ -82,7 +82,7 @@ func (f *fit) keepNetworks() error {
 		return nil
 	}
 	for i, e := range f.list {
-		if f.diverged[i] != "" {
+		if f.said[i].Diverged {
 			continue
 		}
 		d := f.data[i]
