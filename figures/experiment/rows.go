@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,25 +24,18 @@ var (
 // divergedWithoutReason stands in the column "diverged" where no reason is known.
 const divergedWithoutReason = "true"
 
-// eachRow calls each with the rows of a CSV file, whose first one names its columns. The slice is used again.
+// eachRow calls each with the rows of a CSV file, whose first one names its columns.
 func eachRow(content []byte, each func(columns, row []string) error) error {
-	r := csv.NewReader(bytes.NewReader(content))
-	r.ReuseRecord = true
-	first, err := r.Read()
-	columns := slices.Clone(first)
-	for err == nil {
-		var row []string
-		if row, err = r.Read(); err == nil {
-			if err = each(columns, row); err != nil {
-				line, _ := r.FieldPos(0)
-				err = fmt.Errorf("line %d: %w", line, err)
-			}
+	rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
+	if err != nil {
+		return err
+	}
+	for i := 1; i < len(rows); i++ {
+		if err := each(rows[0], rows[i]); err != nil {
+			return fmt.Errorf("row %d: %w", i+1, err)
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return err
+	return nil
 }
 
 // result is the result of a row, with the name of its run alone.

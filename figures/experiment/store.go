@@ -145,7 +145,7 @@ func (s *Store) Results() (map[string]Result, error) {
 	}
 	if err := s.readBoth(runsName, func(content []byte) error {
 		return eachRow(content, func(_, row []string) error {
-			runs[row[0]] = slices.Clone(row)
+			runs[row[0]] = row
 			return nil
 		})
 	}); err != nil {

@@ -130,7 +130,7 @@ func TestChangedStore(t *testing.T) {
 		name, file, want string
 		change           func(content []byte) []byte
 	}{
-		{"a metric", name, "line 2: strconv.ParseFloat", func(b []byte) []byte { return bytes.Replace(b, []byte("0."), []byte("x."), 2) }},
+		{"a metric", name, "row 2: strconv.ParseFloat", func(b []byte) []byte { return bytes.Replace(b, []byte("0."), []byte("x."), 2) }},
 		{"a column", name, "the first columns are", func(b []byte) []byte { return bytes.Replace(b, []byte("split"), []byte("fold"), 1) }},
 		{"a field less", name, "wrong number of fields", func(b []byte) []byte { return append(b, "a,b\n"...) }},
 		{"no group", "groups.jsonl", "is not in groups.jsonl or runs.csv; restore these files", func([]byte) []byte { return nil }},
