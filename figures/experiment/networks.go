@@ -174,13 +174,11 @@ func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err erro
 	if len(row) != x.Size() {
 		return a, fmt.Errorf("experiment: the input has %d numbers; the network takes %d", len(row), x.Size())
 	}
-	if o.scale.Columns != nil {
+	if o.scale.Inputs != nil {
 		x.Values = slices.Clone(row)
 		if err := o.scale.Columns.Fill(x.Values, *o.scale.Inputs); err != nil {
 			return a, fmt.Errorf("experiment: the input %v: %w", row, err)
 		}
-	}
-	if o.scale.Inputs != nil {
 		x.Values = o.scale.Inputs.Transform(x.Values)
 	}
 	p, err := o.predictor.Predict(ctx, x)
