@@ -293,19 +293,6 @@ func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit)
 	return nil
 }
 
-// keep keeps the result of an experiment.
-func (f *fit) keep(e *planned, line Result) error {
-	if f.Store != nil {
-		if err := f.Store.keep(&line, f.line); err != nil {
-			return fmt.Errorf("the result could not be kept: %w", err)
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e.result = &line
-	return nil
-}
-
 // failures is an error that names what failed, and why; nil where nothing did. Experiments that failed together have one
 // reason.
 func (r *run) failures() error {
@@ -370,9 +357,16 @@ func (f *fit) carryOut(ctx context.Context) error {
 		if err := f.measure(i, &line); err != nil {
 			f.fail(ctx, e, err)
 			finished = false
-		} else if err := f.keep(e, line); err != nil {
-			return err
+			continue
 		}
+		if f.Store != nil {
+			if err := f.Store.keep(&line, f.line); err != nil {
+				return fmt.Errorf("the result could not be kept: %w", err)
+			}
+		}
+		f.mu.Lock()
+		e.result = &line
+		f.mu.Unlock()
 	}
 	if f.folder != "" && finished {
 		if err := os.RemoveAll(f.folder); err != nil {

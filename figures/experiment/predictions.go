@@ -11,8 +11,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +23,6 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/environment/atomicfile"
 )
 
 // Set returns the prediction of a set, or an error that names the sets that there are.
@@ -351,30 +348,6 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l]})
 		}
 		p.Sets = append(p.Sets, s)
-	}
-	return p, nil
-}
-
-// writePredictions writes a file of predictions.
-func writePredictions(file string, p *Predictions) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("experiment: making the folder of predictions: %w", err)
-	}
-	if err := atomicfile.Write(file, p.encode); err != nil {
-		return fmt.Errorf("experiment: keeping predictions: %w", err)
-	}
-	return nil
-}
-
-// readPredictions reads a file of predictions.
-func readPredictions(file string) (*Predictions, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("experiment: reading predictions: %w", err)
-	}
-	p, err := decodePredictions(content)
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %s is no file of predictions, or damaged: %w; restore the file, or remove it and the result's row and run the experiment again", file, err)
 	}
 	return p, nil
 }

@@ -85,12 +85,15 @@ var ErrNoPredictions = errors.New("its predictions are not there")
 func (r Result) Predictions() (*Predictions, error) {
 	p := r.predictions
 	if p == nil {
-		if _, err := os.Stat(r.file); r.file == "" || errors.Is(err, fs.ErrNotExist) {
+		content, err := os.ReadFile(r.file)
+		if errors.Is(err, fs.ErrNotExist) { // also without a store
 			return nil, fmt.Errorf("experiment: the result %s of %s on %s has no file %q: %w", r.ID, r.Method, r.Task, r.file, ErrNoPredictions)
 		}
-		var err error
-		if p, err = readPredictions(r.file); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("experiment: reading predictions: %w", err)
+		}
+		if p, err = decodePredictions(content); err != nil {
+			return nil, fmt.Errorf("experiment: %s is no file of predictions, or damaged: %w; restore the file, or remove it and the result's row and run the experiment again", r.file, err)
 		}
 		if p.Experiment != r.ID {
 			return nil, fmt.Errorf("experiment: the predictions in %s are of the experiment %s, not of %s", r.file, p.Experiment, r.ID)

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"densityuncertainty/environment/atomicfile"
 )
 
 // A Store keeps results and predictions in a folder:
@@ -194,10 +196,14 @@ func (s *Store) readBoth(name string, decode func(content []byte) error) error {
 }
 
 // keep keeps the predictions of a result, which are then read from there, and its row.
-func (s *Store) keep(r *Result, g groupLine) (err error) {
+func (s *Store) keep(r *Result, g groupLine) error {
 	r.file = s.predictionsFile(r.ID)
-	if err := writePredictions(r.file, r.predictions); err != nil {
-		return err
+	err := os.MkdirAll(filepath.Dir(r.file), 0o755)
+	if err == nil {
+		err = atomicfile.Write(r.file, r.predictions.encode)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: keeping predictions: %w", err)
 	}
 	r.predictions = nil
 	group, err := json.Marshal(g)
