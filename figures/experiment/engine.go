@@ -112,19 +112,17 @@ func (r *run) readStore() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, g := range r.plan.groups {
-		for _, e := range g.list {
-			line, is := stored[e.id]
-			if !is || e.result != nil {
-				continue
-			}
-			e.result = &line
-			r.finished(g, e, 1)
-			if err := e.measureStored(); errors.Is(err, ErrNoPredictions) {
-				r.lacking++
-			} else if err != nil {
-				e.failed = err
-			}
+	for _, e := range r.plan.order {
+		line, is := stored[e.id]
+		if !is || e.result != nil {
+			continue
+		}
+		e.result = &line
+		r.finished(e, 1)
+		if err := e.measureStored(); errors.Is(err, ErrNoPredictions) {
+			r.lacking++
+		} else if err != nil {
+			e.failed = err
 		}
 	}
 	return nil
@@ -195,11 +193,11 @@ func (r *run) units() []unit {
 			together = max(1, len(left))
 		}
 		for list := range slices.Chunk(left, together) {
-			*to = append(*to, unit{g, list})
+			*to = append(*to, list)
 		}
 	}
 	slices.SortStableFunc(small, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
-	place := func(u unit) int { return slices.Index(r.plan.order, u.list[0]) }
+	place := func(u unit) int { return slices.Index(r.plan.order, u[0]) }
 	slices.SortFunc(images, func(a, b unit) int { return cmp.Compare(place(a), place(b)) })
 	return append(small, images...)
 }
@@ -258,7 +256,7 @@ const worthCompiling = 2e6
 func workOf(units []unit) environment.Work {
 	total := 0.0
 	for _, u := range units {
-		if u.images {
+		if u[0].images {
 			return environment.Images
 		}
 		total += u.cost()
@@ -272,7 +270,7 @@ func workOf(units []unit) environment.Work {
 // carryOutUnit carries out what nobody else is at of a unit. It is an error if results cannot be kept.
 func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit) (err error) {
 	if r.Store != nil {
-		free, release, reserveErr := r.Store.reserve(u.list)
+		free, release, reserveErr := r.Store.reserve(u)
 		if reserveErr != nil {
 			return reserveErr
 		}
@@ -282,7 +280,7 @@ func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit)
 			return err
 		}
 		r.mu.Lock()
-		u.list = slices.DeleteFunc(free, func(e *planned) bool { return e.result != nil })
+		u = slices.DeleteFunc(free, func(e *planned) bool { return e.result != nil })
 		r.mu.Unlock()
 	}
 	for _, f := range r.fits(ctx, backend, u) {
@@ -311,7 +309,7 @@ func (r *run) failures() error {
 func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
 	var all []*fit
 	alike := map[string]*fit{}
-	for _, e := range u.list {
+	for _, e := range u {
 		d, err := e.load(ctx)
 		if err != nil {
 			r.fail(ctx, e, e.problem(err))
@@ -327,7 +325,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 		}
 		f := alike[key]
 		if f == nil {
-			f = &fit{run: r, unit: unit{group: u.group}, backend: backend, info: environment.Describe(backend)}
+			f = &fit{run: r, backend: backend, info: environment.Describe(backend)}
 			alike[key], all = f, append(all, f)
 		}
 		f.list, f.data, f.failed = append(f.list, e), append(f.data, d), append(f.failed, nil)
@@ -350,7 +348,7 @@ func (f *fit) carryOut(ctx context.Context) error {
 	for i, e := range f.list {
 		p := f.said[i]
 		line := Result{
-			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, Reason: p.Reason, predictions: p,
+			ID: e.id, Group: e.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, Reason: p.Reason, predictions: p,
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
@@ -360,7 +358,7 @@ func (f *fit) carryOut(ctx context.Context) error {
 			continue
 		}
 		if f.Store != nil {
-			if err := f.Store.keep(&line, f.line); err != nil {
+			if err := f.Store.keep(&line, e.line); err != nil {
 				return fmt.Errorf("the result could not be kept: %w", err)
 			}
 		}
@@ -370,7 +368,7 @@ func (f *fit) carryOut(ctx context.Context) error {
 	}
 	if f.folder != "" && finished {
 		if err := os.RemoveAll(f.folder); err != nil {
-			f.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", f.unit, err))
+			f.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", f.list, err))
 		}
 	}
 	return nil
@@ -380,7 +378,7 @@ func (f *fit) carryOut(ctx context.Context) error {
 func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("experiment: %v: %w", f.unit, err)
+			err = fmt.Errorf("experiment: %v: %w", f.list, err)
 		}
 	}()
 	defer recovered(&err)

@@ -22,7 +22,7 @@ import (
 // of one graph, or the members of a single experiment one after the other.
 type fit struct {
 	*run
-	unit
+	list    unit
 	data    []Data         // of each experiment
 	said    []*Predictions // of each experiment
 	failed  []error        // of each experiment, why its trained networks give no result
@@ -36,7 +36,7 @@ type fit struct {
 }
 
 // first is an experiment that tells all but split and seed.
-func (f *fit) first() Experiment { return f.list[0].Experiment }
+func (f *fit) first() *planned { return f.list[0] }
 
 func (f *fit) members() int { return f.first().Method.members() }
 
@@ -65,7 +65,7 @@ func (f *fit) train(ctx context.Context) error {
 
 // together is how many networks are one model: all of them as its replicas, or a single one.
 func (f *fit) together() int {
-	if f.replicas {
+	if f.first().replicas {
 		return len(f.list) * f.members()
 	}
 	return 1
@@ -138,16 +138,16 @@ func (f *fit) trainer(model int) (train.Trainer, error) {
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
 		if err := f.keepEpoch(model, at); err != nil {
-			f.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.unit, at.Epoch, err))
+			f.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.list, at.Epoch, err))
 		}
 		what := "training"
 		if at.Pretraining {
 			what = "generative pretraining"
 		}
 		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
-		f.report(f.unit, (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
+		f.report((float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
 	}
-	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.unit, text)) }
+	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.list, text)) }
 	if f.folder != "" {
 		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.CheckpointEvery, Version: f.info.Version}
 	}
@@ -203,7 +203,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 }
 
 func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
-	if f.replicas {
+	if f.first().replicas {
 		return nets.NewReplicas(f.backend, network, l, seeds...)
 	}
 	return nets.New(f.backend, network, l, seeds[0])
@@ -223,7 +223,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 		return nil, 0, err
 	}
 	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: m.Replicas == 0}
-	if f.images {
+	if f.first().images {
 		options.BatchSize = startBatch
 		x[0] = firstInputs(x[0], startImages)
 	}
@@ -254,7 +254,7 @@ func (f *fit) prediction(set Set, p *predict.Prediction) Prediction {
 // draw predicts sets by a model: of replicas each its own, and else one.
 func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*predict.Prediction, error) {
 	e := f.first()
-	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.traits.Energies, KeepOutputs: f.keepOutputs}
+	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.first().traits.Energies, KeepOutputs: f.keepOutputs}
 	if options.Coherent = e.Recipe.Coherent; options.Coherent {
 		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
 	}

@@ -31,7 +31,7 @@ func (f *fit) predict(ctx context.Context) error {
 		maps.Copy(f.said[0].Inspected, numbers)
 	}
 	for k, set := range f.data[0].Sets {
-		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
+		f.report(1, fmt.Sprintf("predicting the set %q", set.Name))
 		found, err := f.predictSet(ctx, k)
 		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
 			f.said[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
@@ -54,7 +54,7 @@ func (f *fit) predict(ctx context.Context) error {
 // carryOutBy has a Program carry out the experiment.
 func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 	e, d := f.list[0], f.data[0]
-	p, err := program.Run(ctx, e.Experiment, d, func(done float64, note string) { f.report(f.unit, done, note) })
+	p, err := program.Run(ctx, e.Experiment, d, func(done float64, note string) { f.report(done, note) })
 	if errors.Is(err, train.ErrDiverged) {
 		f.said[0].diverge(err.Error())
 		return nil

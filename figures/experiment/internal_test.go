@@ -198,13 +198,13 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 func TestUnitsInOrder(t *testing.T) {
 	r := &run{plan: &plan{}}
 	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
-		one := &planned{id: fmt.Sprint(i)}
-		r.plan.order = append(r.plan.order, one)
-		r.plan.groups = append([]*group{{inspected: inspected{cost: cost, images: i > 2}, list: []*planned{one}}}, r.plan.groups...)
+		one := &planned{id: fmt.Sprint(i), group: &group{inspected: inspected{cost: cost, images: i > 2}}}
+		one.list, r.plan.order = []*planned{one}, append(r.plan.order, one)
+		r.plan.groups = append([]*group{one.group}, r.plan.groups...)
 	}
 	var got string
 	for _, u := range r.units() {
-		got += u.list[0].id
+		got += u[0].id
 	}
 	if got != "102345" {
 		t.Errorf("the order is %s, want 102345", got)

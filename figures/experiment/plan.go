@@ -38,6 +38,7 @@ type Engine struct {
 // A planned is an experiment of a run with its identity, which for your own data takes time to find.
 type planned struct {
 	Experiment
+	*group
 	id string
 
 	// What has come of it; see run.mu.
@@ -120,7 +121,7 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		}
 		return nil
 	}
-	one := &planned{Experiment: e, id: id}
+	one := &planned{Experiment: e, group: g, id: id}
 	p.byID[id] = one
 	p.cost += g.cost
 	g.list, p.order = append(g.list, one), append(p.order, one)
@@ -128,18 +129,15 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 }
 
 // A unit is experiments of a group that are carried out together.
-type unit struct {
-	*group
-	list []*planned
-}
+type unit []*planned
 
-func (u unit) cost() float64 { return u.group.cost * float64(len(u.list)) }
+func (u unit) cost() float64 { return u[0].cost * float64(len(u)) }
 
 func (u unit) String() string {
-	if len(u.list) == 1 {
-		return u.list[0].String()
+	if len(u) == 1 {
+		return u[0].String()
 	}
-	return fmt.Sprintf("%s on %s, %d splits and seeds", u.line.Method, u.line.Task, len(u.list))
+	return fmt.Sprintf("%s on %s, %d splits and seeds", u[0].line.Method, u[0].line.Task, len(u))
 }
 
 // A run is the state of Engine.Run.
@@ -149,9 +147,9 @@ type run struct {
 	choices []string // of backends, as Notes heard them
 	lacking int      // how many stored results are without predictions
 
-	mu   sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
-	done float64    // the cost of what is done
-	said float64    // to Progress
+	mu       sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
+	done     float64    // the cost of what is done
+	reported float64    // to Progress
 }
 
 // note passes on what the user should know.
@@ -163,23 +161,23 @@ func (r *run) note(text string) {
 	}
 }
 
-// report passes on how much of some experiments of a group is done.
-func (r *run) report(u unit, done float64, note string) {
-	if r.Progress == nil {
+// report passes on how much is done.
+func (f *fit) report(done float64, note string) {
+	if f.Progress == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range u.list {
-		r.finished(u.group, e, done)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.list {
+		f.finished(e, done)
 	}
-	r.said = min(max(r.said, r.done/r.plan.cost), 1)
-	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
+	f.reported = min(max(f.reported, f.done/f.plan.cost), 1)
+	f.Progress(f.reported, fmt.Sprintf("%v: %s", f.list, note))
 }
 
 // finished notes which part of an experiment is done, from 0 to 1.
-func (r *run) finished(g *group, e *planned, part float64) {
-	r.done += g.cost * (part - e.part)
+func (r *run) finished(e *planned, part float64) {
+	r.done += e.cost * (part - e.part)
 	e.part = part
 }
 
