@@ -35,11 +35,10 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	if en.CheckpointEvery == 0 {
 		en.CheckpointEvery = 2 * time.Minute
 	}
-	p, err := newPlan(ctx, list)
-	if err != nil {
+	r := &run{Engine: en, byGroup: map[string]*group{}, byID: map[string]*planned{}}
+	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
-	r := &run{Engine: en, plan: p}
 	if en.Store != nil {
 		if err := en.Store.open(); err != nil {
 			return nil, err
@@ -52,9 +51,9 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	if err := errors.Join(r.failures(), r.checkKept(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
-	err = r.carryOut(ctx)
+	err := r.carryOut(ctx)
 	var found []Result
-	for _, e := range p.order {
+	for _, e := range r.order {
 		if e.result != nil {
 			found = append(found, e.result.Of(e.Experiment))
 		}
@@ -112,7 +111,7 @@ func (r *run) readStore() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.plan.order {
+	for _, e := range r.order {
 		line, is := stored[e.id]
 		if !is || e.result != nil {
 			continue
@@ -131,7 +130,7 @@ func (r *run) readStore() error {
 // noteStored says how many results the store has already, the day of the last one, and how many cannot be measured again.
 func (r *run) noteStored() {
 	count, diverged, last := 0, 0, time.Time{}
-	for _, e := range r.plan.order {
+	for _, e := range r.order {
 		if e.result == nil {
 			continue
 		}
@@ -145,7 +144,7 @@ func (r *run) noteStored() {
 	if count == 0 {
 		return
 	}
-	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.plan.order), last.Format("January 2, 2006"))
+	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.order), last.Format("January 2, 2006"))
 	if diverged > 0 {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
 	}
@@ -183,7 +182,7 @@ func (p *planned) measureStored() error {
 // order in which they were asked for.
 func (r *run) units() []unit {
 	var small, images []unit
-	for _, g := range r.plan.groups {
+	for _, g := range r.groups {
 		left, to := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), &small
 		if g.images {
 			to = &images
@@ -197,7 +196,7 @@ func (r *run) units() []unit {
 		}
 	}
 	slices.SortStableFunc(small, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
-	place := func(u unit) int { return slices.Index(r.plan.order, u[0]) }
+	place := func(u unit) int { return slices.Index(r.order, u[0]) }
 	slices.SortFunc(images, func(a, b unit) int { return cmp.Compare(place(a), place(b)) })
 	return append(small, images...)
 }
@@ -295,7 +294,7 @@ func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit)
 // reason.
 func (r *run) failures() error {
 	var all []error
-	for _, e := range r.plan.order {
+	for _, e := range r.order {
 		if e.failed != nil && !slices.Contains(all, e.failed) {
 			all = append(all, e.failed)
 		}

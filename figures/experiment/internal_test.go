@@ -59,16 +59,16 @@ func TestCommittedResultsHaveAVersion(t *testing.T) {
 	checkout := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(checkout, "go.mod"), []byte("module densityuncertainty\n"), 0o600))
 	committed := filepath.Join(checkout, "figures", "runs")
-	waiting := &plan{groups: []*group{{list: []*planned{{}}}}}
+	waiting := []*group{{list: []*planned{{}}}}
 	for _, c := range []struct {
 		folder, version string
-		plan            *plan
+		groups          []*group
 		refused         bool
 	}{
 		{committed, "devel", waiting, true}, {committed + "/", "0123456789ab+dirty", waiting, true}, {committed, "0123456789ab", waiting, false},
-		{committed, "devel", &plan{}, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
+		{committed, "devel", nil, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
 	} {
-		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(func() string { return c.version })
+		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, groups: c.groups}).checkVersion(func() string { return c.version })
 		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "commit your changes and run again, or use another store") {
 			t.Errorf("%s by %s: %v", c.folder, c.version, err)
 		}
@@ -196,11 +196,11 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 
 // Of small networks the longest begin, images keep the order in which they were asked for.
 func TestUnitsInOrder(t *testing.T) {
-	r := &run{plan: &plan{}}
+	r := &run{}
 	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
 		one := &planned{id: fmt.Sprint(i), group: &group{inspected: inspected{cost: cost, images: i > 2}}}
-		one.list, r.plan.order = []*planned{one}, append(r.plan.order, one)
-		r.plan.groups = append([]*group{one.group}, r.plan.groups...)
+		one.list, r.order = []*planned{one}, append(r.order, one)
+		r.groups = append([]*group{one.group}, r.groups...)
 	}
 	var got string
 	for _, u := range r.units() {

@@ -43,7 +43,7 @@ func (r *run) checkKept() error {
 		return nil
 	}
 	var all problems
-	for _, g := range r.plan.groups {
+	for _, g := range r.groups {
 		e := g.list[0]
 		all.need(e.program() == nil, "what comes of the training of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", e.Method.Name, e.Task.Name, e.program())
 		all.need(r.Networks == "" || e.Method.Process == nil, "the network of %s cannot be kept: its Gaussian process needs the training data; leave Engine.Networks out, or run the others alone", e.Method.Name)
@@ -62,7 +62,7 @@ func (r *run) checkKept() error {
 			r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its %s; use another store for that", e, what))
 		}
 	}
-	for _, e := range r.plan.order {
+	for _, e := range r.order {
 		if e.result == nil || e.result.Diverged {
 			continue
 		}

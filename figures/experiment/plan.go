@@ -54,21 +54,12 @@ type group struct {
 	list []*planned // none if the first one was refused
 }
 
-// A plan is all that is to be carried out.
-type plan struct {
-	order   []*planned // each once
-	groups  []*group
-	byGroup map[string]*group
-	byID    map[string]*planned
-	cost    float64 // of everything, also of what a store has
-}
-
-// newPlan checks experiments and groups them.
-func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
+// plan checks experiments and groups them.
+func (r *run) plan(ctx context.Context, list []Experiment) error {
 	if len(list) == 0 {
-		return nil, errors.New("experiment: there are no experiments to carry out")
+		return errors.New("experiment: there are no experiments to carry out")
 	}
-	p, groupOf := &plan{byGroup: map[string]*group{}, byID: map[string]*planned{}}, grouper()
+	groupOf := grouper()
 	var all problems
 	var before error
 	for _, e := range list {
@@ -78,22 +69,22 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 		}
 		identity, err := groupOf(ctx, e)
 		if err == nil {
-			err = p.add(ctx, e, identity)
+			err = r.add(ctx, e, identity)
 		}
 		if err != before { // which neighbours of one group have in common
 			all.add(e.problem(err))
 		}
 		before = err
 	}
-	return p, all.err()
+	return all.err()
 }
 
 // add plans an experiment whose group has an identity.
-func (p *plan) add(ctx context.Context, e Experiment, identity string) (err error) {
-	g, known := p.byGroup[identity]
+func (r *run) add(ctx context.Context, e Experiment, identity string) (err error) {
+	g, known := r.byGroup[identity]
 	if !known {
 		g = &group{}
-		p.byGroup[identity], p.groups = g, append(p.groups, g)
+		r.byGroup[identity], r.groups = g, append(r.groups, g)
 		if g.inspected, err = e.inspect(ctx); err != nil {
 			return err
 		}
@@ -109,7 +100,7 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		return nil
 	}
 	id := idOf(identity, e.Split, e.Seed)
-	if one := p.byID[id]; one != nil {
+	if one := r.byID[id]; one != nil {
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
 			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
 		}
@@ -122,9 +113,9 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		return nil
 	}
 	one := &planned{Experiment: e, group: g, id: id}
-	p.byID[id] = one
-	p.cost += g.cost
-	g.list, p.order = append(g.list, one), append(p.order, one)
+	r.byID[id] = one
+	r.cost += g.cost
+	g.list, r.order = append(g.list, one), append(r.order, one)
 	return nil
 }
 
@@ -143,7 +134,11 @@ func (u unit) String() string {
 // A run is the state of Engine.Run.
 type run struct {
 	Engine
-	plan    *plan
+	order   []*planned // each once
+	groups  []*group
+	byGroup map[string]*group
+	byID    map[string]*planned
+	cost    float64  // of everything, also of what a store has
 	choices []string // of backends, as Notes heard them
 	lacking int      // how many stored results are without predictions
 
@@ -171,7 +166,7 @@ func (f *fit) report(done float64, note string) {
 	for _, e := range f.list {
 		f.finished(e, done)
 	}
-	f.reported = min(max(f.reported, f.done/f.plan.cost), 1)
+	f.reported = min(max(f.reported, f.done/f.cost), 1)
 	f.Progress(f.reported, fmt.Sprintf("%v: %s", f.list, note))
 }
 
