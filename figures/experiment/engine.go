@@ -35,7 +35,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	if en.CheckpointEvery == 0 {
 		en.CheckpointEvery = 2 * time.Minute
 	}
-	r := &run{Engine: en, byGroup: map[string]*group{}, byID: map[string]*planned{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}

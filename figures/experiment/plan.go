@@ -99,8 +99,8 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) (err error
 	} else if len(g.list) == 0 {
 		return nil
 	}
-	id := idOf(identity, e.Split, e.Seed)
-	if one := r.byID[id]; one != nil {
+	if i := slices.IndexFunc(g.list, func(o *planned) bool { return o.Split == e.Split && o.Seed == e.Seed }); i >= 0 {
+		one := g.list[i]
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
 			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
 		}
@@ -112,8 +112,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) (err error
 		}
 		return nil
 	}
-	one := &planned{Experiment: e, group: g, id: id}
-	r.byID[id] = one
+	one := &planned{Experiment: e, group: g, id: idOf(identity, e.Split, e.Seed)}
 	r.cost += g.cost
 	g.list, r.order = append(g.list, one), append(r.order, one)
 	return nil
@@ -137,7 +136,6 @@ type run struct {
 	order   []*planned // each once
 	groups  []*group
 	byGroup map[string]*group
-	byID    map[string]*planned
 	cost    float64  // of everything, also of what a store has
 	choices []string // of backends, as Notes heard them
 	lacking int      // how many stored results are without predictions
