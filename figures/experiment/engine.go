@@ -386,9 +386,6 @@ func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	}
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)
-		if err := os.MkdirAll(f.folder, 0o755); err != nil {
-			return fmt.Errorf("making the folder for work in progress: %w", err)
-		}
 	}
 	if err := f.train(ctx); err != nil {
 		return fmt.Errorf("training: %w", err)
