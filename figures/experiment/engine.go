@@ -32,9 +32,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // trained at once, one for each core. If some are of images, all groups are trained one after the other. If other processes use the same
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
-	if en.CheckpointEvery == 0 {
-		en.CheckpointEvery = 2 * time.Minute
-	}
+	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
 	r := &run{Engine: en, byGroup: map[string]*group{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
@@ -338,6 +336,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 func (f *fit) carryOut(ctx context.Context) error {
 	began := time.Now()
 	if err := f.trainAndPredict(ctx); err != nil {
+		err = fmt.Errorf("experiment: %v: %w", f.list, err)
 		for _, e := range f.list {
 			f.fail(ctx, e, err)
 		}
@@ -375,11 +374,6 @@ func (f *fit) carryOut(ctx context.Context) error {
 
 // trainAndPredict turns what GoMLX panics with into an error, too.
 func (f *fit) trainAndPredict(ctx context.Context) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("experiment: %v: %w", f.list, err)
-		}
-	}()
 	defer recovered(&err)
 	if program := f.first().program(); program != nil {
 		return f.carryOutBy(ctx, program)
