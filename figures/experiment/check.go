@@ -98,11 +98,9 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 		return found, err
 	}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
-	switch d.Train.Inputs.(type) {
-	case nets.Pixels:
-		found.images = true
+	if _, found.images = d.Train.Inputs.(nets.Pixels); found.images {
 		found.cost *= imageCost
-	case nets.Floats:
+	} else {
 		found.replicas = e.takesReplicas()
 	}
 	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {

@@ -350,7 +350,17 @@ func (f *fit) carryOut(ctx context.Context) error {
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
-		if err := f.measure(i, &line); err != nil {
+		err := f.failed[i]
+		if p.Diverged {
+			f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
+			err = nil
+		} else if err == nil {
+			line.Metrics, err = measure(e.Experiment, p, e.Task.Metrics)
+		}
+		if bad := line.NotFinite(); len(bad) > 0 {
+			f.note(fmt.Sprintf("%v: not finite are %v", e, bad))
+		}
+		if err != nil {
 			f.fail(ctx, e, err)
 			finished = false
 			continue
@@ -391,21 +401,4 @@ func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 		return fmt.Errorf("predicting: %w", err)
 	}
 	return nil
-}
-
-// measure adds the metrics of experiment number i to its result, unless it diverged.
-func (f *fit) measure(i int, line *Result) (err error) {
-	e := f.list[i]
-	switch {
-	case line.Diverged:
-		f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
-		return nil
-	case f.failed[i] != nil:
-		return e.problem(f.failed[i])
-	}
-	line.Metrics, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
-	if bad := line.NotFinite(); len(bad) > 0 {
-		f.note(fmt.Sprintf("%v: not finite are %v", e, bad))
-	}
-	return err
 }

@@ -123,7 +123,8 @@ func (f *fit) finish(m *nets.Model, head Head) error {
 		return err
 	}
 	for replica, why := range failed {
-		f.failed[replica/f.members()] = why
+		e := replica / f.members()
+		f.failed[e] = f.list[e].problem(why)
 	}
 	return nil
 }
