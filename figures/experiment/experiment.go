@@ -346,17 +346,14 @@ func (p problems) err() error { return errors.Join(p...) }
 // recovered turns a panic into an error: GoMLX reports what is wrong with a graph by panicking. A panic of the Go
 // runtime is a mistake in a program, so its error says where.
 func recovered(err *error) {
-	problem := recover()
-	if problem == nil {
-		return
-	}
-	cause, is := problem.(error)
-	if !is {
-		cause = fmt.Errorf("%v", problem)
-	}
-	*err = cause
-	if _, mistake := problem.(runtime.Error); mistake {
-		*err = fmt.Errorf("%w, at %s", *err, panicked())
+	switch problem := recover().(type) {
+	case nil:
+	case runtime.Error:
+		*err = fmt.Errorf("%w, at %s", problem, panicked())
+	case error:
+		*err = problem
+	default:
+		*err = fmt.Errorf("%v", problem)
 	}
 }
 
