@@ -70,43 +70,36 @@ func (e Experiment) Check() error {
 	return e.problem(all.err())
 }
 
-// inspected is what the engine knows of a group of experiments before it trains them.
-type inspected struct {
-	traits   Traits
-	cost     float64 // of training one experiment, in examples of a small network
-	images   bool
-	replicas bool // whether its experiments can be replicas of one graph
-}
-
 // imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example
 // costs a small network, as for UCI, about 0.018 ms.
 const imageCost = 140
 
-// inspect loads the data of an experiment and builds its network, to see what is wrong with them. It trains nothing.
-func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
+// inspect loads the data of an experiment and builds its network, to see what is wrong with them, and notes what the engine
+// must know of the group before it trains. It trains nothing.
+func (g *group) inspect(ctx context.Context, e Experiment) error {
 	d, err := e.load(ctx)
 	if err != nil {
-		return found, err
+		return err
 	}
-	if found.traits, err = traitsWith(e, d); err != nil {
-		return found, err
+	if g.traits, err = traitsWith(e, d); err != nil {
+		return err
 	}
-	if err := found.traits.suit(e); err != nil {
-		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !found.traits.Energies || of.Noise && !found.traits.Noise) {
+	if err := g.traits.suit(e); err != nil {
+		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !g.traits.Energies || of.Noise && !g.traits.Noise) {
 			err = fmt.Errorf("Task.Network has nothing of the Method's layers: build its layers by layers.Dense of the first argument; so %w", err)
 		}
-		return found, err
+		return err
 	}
-	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
-	if _, found.images = d.Train.Inputs.(nets.Pixels); found.images {
-		found.cost *= imageCost
+	g.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
+	if _, g.images = d.Train.Inputs.(nets.Pixels); g.images {
+		g.cost *= imageCost
 	} else {
-		found.replicas = e.takesReplicas()
+		g.replicas = e.takesReplicas()
 	}
-	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
-		return found, errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
+	if e.Recipe.Coherent && (g.images || e.Method.Process != nil) {
+		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
-	return found, e.checkRows(ctx, d)
+	return e.checkRows(ctx, d)
 }
 
 // checkRows draws from the untrained network. It is an error if a function of your own mixes the examples of a batch, so that

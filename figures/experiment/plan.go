@@ -49,9 +49,12 @@ type planned struct {
 
 // A group is the planned experiments that differ in split and seed alone.
 type group struct {
-	inspected
-	line groupLine
-	list []*planned // none if the first one was refused
+	traits   Traits
+	cost     float64 // of training one experiment, in examples of a small network
+	images   bool
+	replicas bool // whether its experiments can be replicas of one graph
+	line     groupLine
+	list     []*planned // none if the first one was refused
 }
 
 // plan checks experiments and groups them.
@@ -80,12 +83,12 @@ func (r *run) plan(ctx context.Context, list []Experiment) error {
 }
 
 // add plans an experiment whose group has an identity.
-func (r *run) add(ctx context.Context, e Experiment, identity string) (err error) {
+func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	g, known := r.byGroup[identity]
 	if !known {
 		g = &group{}
 		r.byGroup[identity], r.groups = g, append(r.groups, g)
-		if g.inspected, err = e.inspect(ctx); err != nil {
+		if err := g.inspect(ctx, e); err != nil {
 			return err
 		}
 		text, err := e.spec(ctx)
