@@ -42,7 +42,6 @@ var program = sync.OnceValues(func() (string, error) {
 // code is what an experiment with parts from outside this module computes, as digests: of its graphs and initial values, of
 // the data of all splits if the source is from outside, and of the program if a part is hidden.
 func (e Experiment) code(ctx context.Context) (map[string]spec.Tree, error) {
-	e.Split = 0
 	d, err := e.load(ctx)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func TestRows(t *testing.T) {
 	r := Result{Group: "g", Split: 3, Seed: 1 << 63, Metrics: map[string]float64{"nll": 1.0 / 3, "ece": 0, "skill": math.Inf(1)}, WallSeconds: 0.25,
 		Backend: "go", Device: "a, b", Version: "v", Batched: 2, ExamplesPerSecond: 1e-7, Finished: time.Unix(1, 0).UTC()}
 	r.ID = idOf(r.Group, r.Split, r.Seed)
-	columns := append(r.columns(), "rmse")
+	columns := slices.Concat(resultColumns, []string{"ece", "nll", "skill", "rmse"})
 	row, run := r.row(columns, "a method, with a comma")
 	back, err := result(columns, row)
 	r.run = run[0]

@@ -29,10 +29,7 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 	if bad := notFinite(all); err == nil && len(bad) > 0 {
 		err = e.problem(fmt.Errorf("metrics %v: %w", bad, ErrNotFinite))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // measure is Measure by exactly these metrics, whose numbers need not be finite.

@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,11 +93,6 @@ func (r *Result) ran(row []string) (err error) {
 	r.ExamplesPerSecond, problems[1] = strconv.ParseFloat(row[5], 64)
 	r.Finished, problems[2] = time.Parse(time.RFC3339, row[6])
 	return errors.Join(problems[:]...)
-}
-
-// columns returns the header of a file that can hold the result.
-func (r Result) columns() []string {
-	return slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.Metrics)))
 }
 
 // number is the shortest text that is read as the same number.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -223,7 +224,7 @@ func (s *Store) keep(r *Result, g groupLine) error {
 		if err := addLines(filepath.Join(s.Folder, fileName(g, n)), func(before []byte) ([]byte, error) {
 			added := []byte(nil)
 			if len(before) == 0 {
-				before = text(r.columns())
+				before = text(slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.Metrics))))
 				added = before
 			}
 			columns, err := csv.NewReader(bytes.NewReader(before)).Read()
