@@ -300,7 +300,7 @@ func (f *fit) predict(ctx context.Context) error {
 	}
 	for k, set := range f.data[0].Sets {
 		f.report(1, fmt.Sprintf("predicting the set %q", set.Name))
-		found, err := f.predictSet(ctx, k)
+		drawn, err := f.drawSet(ctx, k)
 		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
 			f.said[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return nil
@@ -308,11 +308,16 @@ func (f *fit) predict(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the set %q: %w", set.Name, err)
 		}
-		for i := range found {
-			found[i].Extra = each[set.Name]
-			f.said[i].Sets = append(f.said[i].Sets, found[i])
-			if text := found[i].notFinite(); text != "" {
-				f.said[i].diverge(text)
+		for i, p := range f.said {
+			found, err := predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...)
+			if err != nil {
+				return fmt.Errorf("the set %q: %w", set.Name, err)
+			}
+			s := f.prediction(f.data[i].Sets[k], found)
+			s.Extra = each[set.Name]
+			p.Sets = append(p.Sets, s)
+			if text := s.notFinite(); text != "" {
+				p.diverge(text)
 			}
 		}
 	}
@@ -335,30 +340,21 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 	return nil
 }
 
-// predictSet predicts set number k of all experiments.
-func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
+// drawSet predicts set number k of all experiments by each network.
+func (f *fit) drawSet(ctx context.Context, k int) ([]*predict.Prediction, error) {
 	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Sets[k].Dataset })
 	var drawn []*predict.Prediction
 	for i, m := range f.models {
-		first, end := i*f.together(), (i+1)*f.together()
 		if !f.first().Recipe.SharedNoise {
 			if err := m.StartNoise(f.data[0].Sets[k].Name); err != nil {
 				return nil, err
 			}
 		}
-		found, err := f.draw(ctx, m, sets[first:end])
+		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()])
 		if err != nil {
 			return nil, err
 		}
 		drawn = append(drawn, found...)
 	}
-	all := make([]Prediction, len(f.list))
-	for i := range all {
-		p, err := predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...)
-		if err != nil {
-			return nil, err
-		}
-		all[i] = f.prediction(f.data[i].Sets[k], p)
-	}
-	return all, nil
+	return drawn, nil
 }
