@@ -56,6 +56,9 @@ func forEachNetwork[T any](f *fit, value func(experiment, member int) T) []T {
 
 // train makes and trains the networks.
 func (f *fit) train(ctx context.Context) error {
+	if f.first().Recipe.BFloat16 && f.info.PureGo() {
+		return fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable)
+	}
 	seeds := forEachNetwork(f, func(i, member int) uint64 { return f.list[i].networkSeed(member) })
 	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Train })
 	for i := 0; i < len(seeds) && !f.said[0].Diverged; i += f.together() {
@@ -86,11 +89,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	trainer, err := f.trainer(member)
-	if err != nil {
-		return err
-	}
-	err = trainer.Fit(ctx, m, sets...)
+	err = f.trainer(member).Fit(ctx, m, sets...)
 	var diverged *train.DivergedError
 	if err != nil && !errors.As(err, &diverged) {
 		return err
@@ -133,12 +132,9 @@ func (f *fit) finish(m *nets.Model, head Head) error {
 }
 
 // trainer is the training of one of the models.
-func (f *fit) trainer(model int) (train.Trainer, error) {
+func (f *fit) trainer(model int) train.Trainer {
 	recipe, models := f.first().Recipe, len(f.list)*f.members()/f.together()
 	t := train.Trainer{Settings: recipe.Settings}
-	if recipe.BFloat16 && f.info.PureGo() {
-		return t, fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable)
-	}
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
 		if err := f.keepEpoch(model, at); err != nil {
@@ -158,7 +154,7 @@ func (f *fit) trainer(model int) (train.Trainer, error) {
 	if recipe.EarlyStopping {
 		t.EarlyStopping = f.earlyStopping()
 	}
-	return t, nil
+	return t
 }
 
 // keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
