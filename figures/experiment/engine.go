@@ -37,11 +37,6 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
-	if en.Store != nil {
-		if err := en.Store.open(); err != nil {
-			return nil, err
-		}
-	}
 	if err := r.readStore(); err != nil {
 		return nil, err
 	}

@@ -98,20 +98,12 @@ func appendTo(path string, added []byte) error {
 	return nil
 }
 
-// open makes the folder.
-func (s *Store) open() error {
-	if s.Folder == "" {
-		return errors.New("experiment: the Store has no Folder")
-	}
-	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
-		return fmt.Errorf("experiment: making the store: %w", err)
-	}
-	return nil
-}
-
 // Results returns the results by the identities of their experiments. It is an error if two rows have one identity and
 // different numbers.
 func (s *Store) Results() (map[string]Result, error) {
+	if s.Folder == "" {
+		return nil, errors.New("experiment: the Store has no Folder")
+	}
 	entries, err := os.ReadDir(s.Folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: reading the store: %w", err)

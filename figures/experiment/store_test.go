@@ -289,7 +289,7 @@ func TestStoreThatCannotBeWritten(t *testing.T) {
 		t.Errorf("%d results, and the error %v", len(found), err)
 	}
 	must.Do(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o644))
-	if _, err := untrained(t, filepath.Join(folder, "file")).Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "making the store") {
+	if _, err := untrained(t, filepath.Join(folder, "file")).Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "reading the store") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := untrained(t, "").Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "has no Folder") {
