@@ -205,26 +205,23 @@ func (r *run) workers(ctx context.Context, units []unit) error {
 		next <- u
 	}
 	close(next)
-	var backends []compute.Backend
+	var all sync.WaitGroup
 	work := workOf(units)
-	for wanted := 1; len(backends) < wanted; {
+	for begun, wanted := 0, 1; begun < wanted; begun++ {
 		backend, choice, err := environment.OpenFor(work)
 		if err != nil {
-			return err
+			stop(err)
+			break
 		}
-		defer backend.Finalize()
 		if !slices.Contains(r.choices, choice) {
 			r.choices = append(r.choices, choice)
 			r.note(choice)
 		}
-		backends = append(backends, backend)
 		if work != environment.Images && environment.Describe(backend).PureGo() {
 			wanted = min(runtime.GOMAXPROCS(0), len(units))
 		}
-	}
-	var all sync.WaitGroup
-	for _, backend := range backends {
 		all.Go(func() {
+			defer backend.Finalize()
 			for u := range next {
 				if ctx.Err() != nil {
 					return
