@@ -77,11 +77,11 @@ func (l Experiments) IDs() []string {
 // grouper returns a function that finds the group of an experiment, and remembers that of the experiment before: looking at
 // your own data and graphs again for each split takes time.
 func grouper() func(ctx context.Context, e Experiment) (string, error) {
-	var before identified
+	var before any
 	var group string
 	var failed error
 	return func(ctx context.Context, e Experiment) (string, error) {
-		if now := e.identified(); group == "" && failed == nil || !reflect.DeepEqual(now, before) {
+		if now := e.identified(); !reflect.DeepEqual(now, before) {
 			text, err := e.spec(ctx)
 			before, group, failed = now, spec.Digest(text), err
 		}
@@ -89,23 +89,19 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	}
 }
 
-// identified is an experiment without what is no part of its group's identity, and with pointers for functions.
-type identified struct {
-	Experiment
-	network unsafe.Pointer
-	after   bool // whether there is one from outside
-}
-
-func (e Experiment) identified() identified {
-	i := identified{Experiment: e, after: spec.Outside(e.Task.After)}
+// identified is an experiment without what is no part of its group's identity, and with a pointer for the function of its
+// network.
+func (e Experiment) identified() any {
+	after := spec.Outside(e.Task.After)
+	var network unsafe.Pointer
 	if f, is := e.Task.Network.(nets.Func); is {
-		i.network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
+		network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
 		f.Build = nil
-		i.Task.Network = f
+		e.Task.Network = f
 	}
-	i.Task.Name, i.Method.Key, i.Method.Name, i.Preset, i.Split, i.Seed = "", "", "", "", 0, 0
-	i.Task.Metrics, i.Task.After = nil, nil
-	return i
+	e.Task.Name, e.Method.Key, e.Method.Name, e.Preset, e.Split, e.Seed = "", "", "", "", 0, 0
+	e.Task.Metrics, e.Task.After = nil, nil
+	return []any{e, network, after}
 }
 
 // idOf is the identity of an experiment of a group.
