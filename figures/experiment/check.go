@@ -173,16 +173,15 @@ func (t Traits) suit(e Experiment) error {
 	r := e.Recipe
 	var all problems
 	for name, groups := range map[string][]train.Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
-		trained := make([]bool, len(groups))
-		for _, p := range t.Parameters {
-			i := slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(p.Name, p.Role) })
-			if i >= 0 {
-				trained[i] = true
-			}
-			all.need(i >= 0 || name != "Groups", "parameter %s, of the role %s, is in no group of Recipe.Groups; add one, without an Optimizer if it is to stay as it is", p.Name, p.Role)
+		groupOf := func(p Parameter) int {
+			return slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(p.Name, p.Role) })
 		}
-		for i, some := range trained {
-			all.need(some, "Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, groups[i].Roles)
+		for _, p := range t.Parameters {
+			all.need(groupOf(p) >= 0 || name != "Groups", "parameter %s, of the role %s, is in no group of Recipe.Groups; add one, without an Optimizer if it is to stay as it is", p.Name, p.Role)
+		}
+		for i, g := range groups {
+			some := slices.ContainsFunc(t.Parameters, func(p Parameter) bool { return groupOf(p) == i })
+			all.need(some, "Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, g.Roles)
 		}
 	}
 	all.need(t.Noise || r.Samples == 1, "Recipe.Samples is %d, but all draws would be equal: the network has no noise, or a closed form; set it to 1", r.Samples)

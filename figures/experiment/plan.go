@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -218,9 +217,9 @@ func (s *Store) reserve(list []*planned) (free []*planned, release func() error,
 // finds its own whatever else is in the list. Replicas of one graph have one checkpoint, whose tensors have an axis for all
 // of them: in another list they begin anew, which costs the time of small networks and changes no result.
 func (s *Store) work(list []*planned) string {
-	var ids strings.Builder
+	ids := ""
 	for _, e := range list {
-		ids.WriteString(e.id)
+		ids += e.id
 	}
-	return filepath.Join(s.Folder, workFolder, spec.Digest([]byte(ids.String())))
+	return filepath.Join(s.Folder, workFolder, spec.Digest([]byte(ids)))
 }
