@@ -193,15 +193,12 @@ func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err erro
 		return a, err
 	}
 	mean, _, err := d.Moments()
-	if err != nil {
-		return a, err
-	}
 	low, lowErr := d.Quantile(0.025)
-	high, err := d.Quantile(0.975)
-	own := func(t []float64) float64 { return t[0]*o.scale.Unit + o.scale.Zero }
-	if err := errors.Join(lowErr, err); err != nil {
+	high, highErr := d.Quantile(0.975)
+	if err := errors.Join(err, lowErr, highErr); err != nil {
 		return a, err
 	}
+	own := func(t []float64) float64 { return t[0]*o.scale.Unit + o.scale.Zero }
 	return Answer{Mean: own(mean), Low: own(low), High: own(high)}, nil
 }
 

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"densityuncertainty/figures/spec"
-
-	"github.com/gofrs/flock"
 )
 
 // An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
@@ -183,43 +179,4 @@ func (r *run) fail(ctx context.Context, e *planned, err error) {
 	if ctx.Err() == nil {
 		e.failed = err
 	}
-}
-
-// reserve sets experiments apart for the caller until release is called, by a locked file for each; free are those that nobody
-// else has reserved, in this process or another. What a process has reserved is free again when it ends, however it does.
-func (s *Store) reserve(list []*planned) (free []*planned, release func() error, err error) {
-	var locks []*flock.Flock
-	release = func() (err error) {
-		for _, lock := range locks {
-			err = errors.Join(err, os.Remove(lock.Path()), lock.Close()) // removed while it is locked, so that it is nobody else's
-		}
-		return err
-	}
-	folder := filepath.Join(s.Folder, runningFolder)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("experiment: making the folder for what is running: %w", err)
-	}
-	for _, e := range list {
-		lock := flock.New(filepath.Join(folder, e.id+".lock"), flock.SetPermissions(0o644))
-		locked, err := lock.TryLock()
-		mine, mineErr := lock.Stat()
-		there, thereErr := os.Stat(lock.Path()) // not mine if who had it has removed it meanwhile
-		if locked && mineErr == nil && thereErr == nil && os.SameFile(mine, there) {
-			locks, free = append(locks, lock), append(free, e)
-		} else if err := errors.Join(err, lock.Close()); err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %v: %w", e, err), release())
-		}
-	}
-	return free, release, nil
-}
-
-// work is the folder of what is in progress, for experiments that are trained together. An experiment that is trained alone
-// finds its own whatever else is in the list. Replicas of one graph have one checkpoint, whose tensors have an axis for all
-// of them: in another list they begin anew, which costs the time of small networks and changes no result.
-func (s *Store) work(list []*planned) string {
-	ids := ""
-	for _, e := range list {
-		ids += e.id
-	}
-	return filepath.Join(s.Folder, workFolder, spec.Digest([]byte(ids)))
 }
