@@ -128,9 +128,14 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 	nll, err := s.NLL(p.Unit)
 	mean, std := s.Moments()
 	variances := s.Variances()
-	sharpness := 0.0
-	for _, d := range s.deviations(std) {
-		sharpness += d
+	total, sharpness := make([]float64, len(std)), 0.0 // deviations of the target: of function and noise
+	for i, d := range std {
+		noise := 0.0
+		for _, component := range s.NoiseStd {
+			noise += component[i] * component[i] / float64(len(s.NoiseStd))
+		}
+		total[i] = math.Sqrt(d*d + noise)
+		sharpness += total[i]
 	}
 	found := map[string]float64{
 		results.MetricRMSE:      metrics.RMSE(mean, s.Targets) * p.Unit,
@@ -143,7 +148,7 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 	}
 	// With noise of the same variance everywhere, the function's deviations are in the order of the target's.
 	if s.noiseVaries() {
-		std = s.deviations(std)
+		std = total
 	}
 	if slices.Min(std) < slices.Max(std) {
 		distance := make([]float64, len(mean))

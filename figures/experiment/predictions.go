@@ -121,20 +121,6 @@ func (p *Prediction) noiseVaries() bool {
 	return slices.ContainsFunc(p.NoiseStd, func(component []float64) bool { return slices.Min(component) < slices.Max(component) })
 }
 
-// deviations are the standard deviations of the target at each input: of the noise, and of the function, whose
-// deviations are given.
-func (p *Prediction) deviations(function []float64) []float64 {
-	all := make([]float64, len(function))
-	for i, d := range function {
-		noise := 0.0
-		for _, component := range p.NoiseStd {
-			noise += component[i] * component[i] / float64(len(p.NoiseStd))
-		}
-		all[i] = math.Sqrt(d*d + noise)
-	}
-	return all
-}
-
 // FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise. If the
 // mixture has one component with a deviation, it is the Gaussian's quantile, and else the quantile of the draws. See
 // Predictive for quantiles of the target.
