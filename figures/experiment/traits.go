@@ -94,7 +94,7 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 	}
 	err = b.build(network, e.Task.Likelihood, true, false, func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
-		for v := range m.Store.IterVariables() {
+		for _, v := range variables(m.Store) {
 			if role := params.RoleOf(v, m.Store); role != "" && v.Trainable {
 				t.Parameters = append(t.Parameters, Parameter{strings.TrimPrefix(v.Path(), "/model/"), role})
 			}
@@ -103,7 +103,6 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 	if err != nil {
 		return t, err
 	}
-	slices.SortFunc(t.Parameters, func(a, b Parameter) int { return cmp.Compare(a.Name, b.Name) })
 	if e.Method.Process != nil { // it predicts only once it was finished
 		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
 		return t, nil
