@@ -20,7 +20,8 @@ func attempt(metric Metric, p *Predictions) (found map[string]float64, err error
 }
 
 // Measure computes metrics from kept predictions: the given ones, or else the metrics of the experiment's task. It trains
-// nothing. The numbers of Task.After are among the results.
+// nothing. The numbers of Task.After are among the results. If some are not finite, the error wraps ErrNotFinite; all numbers are
+// returned beside it.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
 	if len(list) == 0 {
 		list = e.Task.Metrics
