@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A Result is what one experiment measured, and where and how long it ran. A store keeps it as a row; see rows.go.
+// A Result is what one experiment measured, and where and how long it ran. A store keeps it as a row; see Store.
 type Result struct {
 	ID    string // Experiment.ID
 	Group string // Experiment.Group
