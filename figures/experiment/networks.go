@@ -35,11 +35,14 @@ const ExperimentKey, VersionKey = "experiment", "version"
 
 // NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment. An ensemble has a file
 // for each member, from 0.
-func NetworkFile(e Experiment, member int) string {
-	if e.Method.members() == 1 {
-		return e.ID() + ".safetensors"
+func NetworkFile(e Experiment, member int) string { return e.Method.networkFile(e.ID(), member) }
+
+// networkFile is NetworkFile for an experiment with this identity, which takes time to find for your own code.
+func (m Method) networkFile(id string, member int) string {
+	if m.members() == 1 {
+		return id + ".safetensors"
 	}
-	return fmt.Sprintf("%s-%d.safetensors", e.ID(), member)
+	return fmt.Sprintf("%s-%d.safetensors", id, member)
 }
 
 // checkKept says which networks Engine.Networks cannot keep, and which curves Engine.Curves, before anything is trained.
@@ -72,7 +75,7 @@ func (r *run) checkKept() error {
 			continue
 		}
 		if r.Networks != "" {
-			need(e, "network", filepath.Join(r.Networks, NetworkFile(e.Experiment, 0)))
+			need(e, "network", filepath.Join(r.Networks, e.Method.networkFile(e.id, 0)))
 		}
 		if r.Curves != "" {
 			need(e, "learning curve", curveFile(r.Curves, e.id))
@@ -104,7 +107,7 @@ func (f *fit) keepNetworks() error {
 			m, err := f.models[number/f.together()].Replica(number % f.together())
 			if err == nil {
 				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text)}
-				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, NetworkFile(e.Experiment, member)), metadata)
+				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, e.Method.networkFile(e.id, member)), metadata)
 			}
 			if err != nil {
 				return fmt.Errorf("keeping the trained network: %w", err)
@@ -224,7 +227,7 @@ func (o *Opened) PredictCells(ctx context.Context, cells ...string) (Answer, err
 // An Epoch is a point of a learning curve.
 type Epoch struct {
 	Model       int // which member of an ensemble, from 0; members that are trained in one graph are one model
-	Epoch       int // from 1, with those of the pretraining
+	Epoch       int // from 1; the epochs of pretraining count too
 	Pretraining bool
 	// Losses are means over the steps of the epoch, and over all experiments that are trained in one graph.
 	train.Losses
