@@ -385,7 +385,7 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 	}
 }
 
-// rows is the number of examples of the next step: that of the largest replica.
+// rows is the number of examples in the next step, of the replica that has the most.
 func (r *run) rows() (rows int) {
 	for _, set := range r.data {
 		rows = max(rows, min(r.BatchSize, set.Len()-r.step%r.epochSteps*r.BatchSize))

@@ -49,7 +49,7 @@ func Grey(caption string, values []float64, width int, high float64) Bitmap {
 }
 
 // Bitmaps shows bitmaps side by side with their captions, each enlarged to the
-// given width in pixels of the screen, with sharp edges. No bitmaps, or no width, stop the cell.
+// given width in pixels of the screen, with sharp edges. Without bitmaps or a width the cell stops.
 func Bitmaps(width int, bitmaps ...Bitmap) {
 	if width < 1 || len(bitmaps) == 0 {
 		panic(fmt.Errorf("notebook.Bitmaps: %d bitmaps of width %d; give at least one, and at least 1", len(bitmaps), width))

@@ -46,7 +46,7 @@ func (e Experiment) Check() error {
 	}
 	layers := m.Layers
 	if m.Process != nil {
-		layers = m.Process.Hidden() // those below it
+		layers = m.Process.Hidden() // the layers below the process
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)
 		_, mlp := t.Network.(nets.MLP)
 		_, residual := t.Network.(nets.ResidualMLP)
@@ -74,8 +74,8 @@ func (e Experiment) Check() error {
 // costs a small network, as for UCI, about 0.018 ms.
 const imageCost = 140
 
-// inspect loads the data of an experiment and builds its network, to see what is wrong with them, and notes what the engine
-// must know of the group before it trains. It trains nothing.
+// inspect loads the data of an experiment and builds its network, to see what is wrong with them. It notes what the engine
+// must know about the group before training, and trains nothing.
 func (g *group) inspect(ctx context.Context, e Experiment) error {
 	d, err := e.load(ctx)
 	if err != nil {

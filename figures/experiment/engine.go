@@ -75,7 +75,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		if err := r.workers(ctx, units); err != nil {
 			return err
 		}
-		if len(r.units()) == 0 { // no other process is at anything
+		if len(r.units()) == 0 { // no other process has reserved any
 			return nil
 		}
 		select {
@@ -93,7 +93,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// readStore takes the results that the store has, and measures what they lack. A result that cannot be measured fails.
+// readStore takes the results from the store, and computes the metrics that they lack. If that fails, the experiment fails.
 func (r *run) readStore() error {
 	if r.Store == nil {
 		return nil
@@ -256,7 +256,7 @@ func workOf(units []unit) environment.Work {
 	return environment.SmallNetworks
 }
 
-// carryOutUnit carries out what nobody else is at of a unit. It is an error if results cannot be kept.
+// carryOutUnit carries out the experiments of a unit that no other process has reserved. It is an error if results cannot be kept.
 func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit) (err error) {
 	if r.Store != nil {
 		free, release, reserveErr := r.Store.reserve(u)

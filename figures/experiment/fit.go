@@ -43,7 +43,7 @@ func (f *fit) first() *planned { return f.list[0] }
 
 func (f *fit) members() int { return f.first().Method.members() }
 
-// forEachNetwork is a value for each network of each experiment. The members of an ensemble follow each other.
+// forEachNetwork lists a value for each network of each experiment. The members of an ensemble follow each other.
 func forEachNetwork[T any](f *fit, value func(experiment, member int) T) []T {
 	var all []T
 	for i := range f.list {
@@ -291,7 +291,7 @@ func (f *fit) predict(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("Task.After: %w", err)
 		}
-		f.said[0].Inspected, each = map[string]float64{}, found // also without numbers, which says that it was asked
+		f.said[0].Inspected, each = map[string]float64{}, found // not nil, which says that the networks were asked
 		maps.Copy(f.said[0].Inspected, numbers)
 	}
 	for k, set := range f.data[0].Sets {

@@ -105,7 +105,7 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	}
 }
 
-// identified is an experiment without what is no part of its group's identity, and with a pointer for the function of its
+// identified is the part of an experiment that decides its group's identity, with a pointer in the place of the function of its
 // network.
 func (e Experiment) identified() any {
 	after := spec.Outside(e.Task.After)
@@ -141,8 +141,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return spec.Digest(content), err
 })
 
-// code is what an experiment with parts from outside this module computes, as digests: of its graphs and initial values, of
-// the data of all splits if the source is from outside, and of the program if a part is hidden.
+// code has digests of what an experiment with parts from outside this module computes: of its graphs and initial values; of
+// the data of all splits, if the source is from outside; and of the program, if a part is hidden.
 func (e Experiment) code(ctx context.Context) (map[string]spec.Tree, error) {
 	d, err := e.load(ctx)
 	if err != nil {
@@ -152,9 +152,9 @@ func (e Experiment) code(ctx context.Context) (map[string]spec.Tree, error) {
 	if found["graphs"], err = codeOf(e, d); err != nil {
 		return nil, err
 	}
-	if _, outside, _ := spec.Of(&e.Task.Data, "Task.Data"); outside { // an error is one of spec.Of(e), too
+	if _, outside, _ := spec.Of(&e.Task.Data, "Task.Data"); outside { // spec.Of(e) has the same errors
 		h := sha256.New()
-		for split := range e.Task.Data.Splits() { // of which some may be in order, and others not
+		for split := range e.Task.Data.Splits() { // even if some cannot be loaded
 			d, err := e.Task.Data.Load(ctx, split)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
@@ -195,7 +195,7 @@ func codeOf(e Experiment, d Data) (string, error) {
 		graph.Gradient(stochastic.LayerLossesOf(nll.Graph()).Objective(nll, rows), trained...)
 		write(h, outputs.Graph())
 	})
-	if err == nil && e.Method.Process == nil { // which predicts only once it was finished
+	if err == nil && e.Method.Process == nil { // a process predicts only after Finish
 		err = b.build(network, e.Task.Likelihood, false, false, func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
 			switch l := m.Likelihood.(type) {
 			case likelihood.Regression:
@@ -229,10 +229,10 @@ func write(w io.Writer, g *graph.Graph) {
 	}
 }
 
-// variables are those of a model, in the order of their paths.
+// variables are the variables of a model, in the order of their paths.
 func variables(store *model.Store) []*model.Variable {
 	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }
 
-// Graphs keep the values of all their constants, so that codeOf sees them.
+// Graphs keep the values of all their constants, so that codeOf includes them.
 func init() { graph.MinConstValueSizeToKeep = math.MaxInt }

@@ -129,7 +129,7 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 	nll, err := s.NLL(p.Unit)
 	mean, std := s.Moments()
 	variances := s.Variances()
-	total, sharpness := make([]float64, len(std)), 0.0 // deviations of the target: of function and noise
+	total, sharpness := make([]float64, len(std)), 0.0 // the target's deviations, of function and noise together
 	for i, d := range std {
 		noise := 0.0
 		for _, component := range s.NoiseStd {

@@ -38,7 +38,7 @@ type planned struct {
 
 	// What has come of it; see run.mu.
 	result *Result // nil while there is none
-	failed error   // why there is no result, or why a stored one cannot be measured
+	failed error   // why there is no result, or why a stored result cannot be measured
 	part   float64 // how much is done, from 0 to 1
 }
 

@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A Result is what one experiment measured, and where and how long it ran. A store keeps it as a row; see Store.
+// A Result has the metrics of one experiment, and where and how long it ran. See Store for how it is kept.
 type Result struct {
 	ID    string // Experiment.ID
 	Group string // Experiment.Group
@@ -86,7 +86,7 @@ func (r Result) Predictions() (*Predictions, error) {
 	p := r.predictions
 	if p == nil {
 		content, err := os.ReadFile(r.file)
-		if errors.Is(err, fs.ErrNotExist) { // also without a store
+		if errors.Is(err, fs.ErrNotExist) { // r.file is "" without a store
 			return nil, fmt.Errorf("experiment: the result %s of %s on %s has no file %q: %w", r.ID, r.Method, r.Task, r.file, ErrNoPredictions)
 		}
 		if err != nil {

@@ -241,7 +241,7 @@ func (s *Store) keep(r *Result, g groupLine) error {
 	}
 }
 
-// addOnce adds a line to a file that has nothing with the given beginning, and to a new file the head first.
+// addOnce adds a line to a file, unless the file has a line with the given beginning. A new file begins with the head.
 func (s *Store) addOnce(name string, head, line, beginning []byte) error {
 	return addLines(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
 		switch {

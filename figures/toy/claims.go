@@ -17,7 +17,7 @@ type gapClaim struct {
 	list   []experiment.Method
 }
 
-// A bound is a number that ratios are below, or with the sign -1 above.
+// A bound is a number, with the sign 1 if ratios are below it, and -1 if they are above it.
 type bound struct{ at, sign float64 }
 
 const below, above = 1, -1

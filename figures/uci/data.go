@@ -128,8 +128,8 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	return experiment.Standardised(set, splits[split], held, uint64(split))
 }
 
-// read reads the data set, and has the training and test parts of its splits. Year may be downloaded, which Ctrl-C must be
-// able to stop.
+// read reads the data set and makes the training and test parts of its splits. Year may be downloaded; the context lets Ctrl-C
+// stop that.
 func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []datasets.Split, err error) {
 	if d.Name == Year {
 		set, err = datasets.Year(ctx, nil)

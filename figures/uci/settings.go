@@ -15,7 +15,7 @@ type setting struct {
 	methods  []experiment.Method // that it is for; nil for all
 	splits   Splits
 	list     func(d Data, m experiment.Method) (experiment.Experiments, error)
-	first    int // is the number of splits that it is for, from the first on; 0 for all
+	first    int // the number of splits that it is for, from the first on; 0 for all
 }
 
 // by makes experiments by a preset.

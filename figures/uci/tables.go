@@ -106,8 +106,8 @@ func (x metric) table(index *tables.Index) (report.Table, error) {
 	return s.Make(index)
 }
 
-// lowest is the lowest mean of a method on a data set, and the name of the method. Methods with a diverged run do not count. If
-// runs of any method are missing, there is none.
+// lowest is the lowest mean among Methods on a data set, and the name of its method. Methods with a diverged run do not count. If
+// runs of any method are missing, both cells are dashes.
 func (x metric) lowest(index *tables.Index, dataset string) (lowest, method tables.Mean, err error) {
 	none, least := tables.Words("–"), math.Inf(1)
 	lowest, method = none, none

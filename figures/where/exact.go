@@ -188,7 +188,7 @@ func exactSets() []tables.Set {
 // The regions where predictions are compared. Those of the cubic are parts of its grid.
 const dataRegion, gapRegion = "data", "gap"
 
-// byRegion are the draws of the function at each input, by the names of regions. Some of the cubic's grid is in none.
+// byRegion are the draws of the function at each input, by the names of regions. Some points of the cubic's grid are in none.
 func byRegion(p *experiment.Predictions) map[string][][]float64 {
 	all := map[string][][]float64{}
 	for _, set := range p.Sets {
