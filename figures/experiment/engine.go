@@ -171,27 +171,19 @@ func (p *planned) measureStored() error {
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. Of small networks the longest come first: begun last, they would have the end to themselves. Images follow in the
-// order in which they were asked for.
-func (r *run) units() []unit {
-	var small, images []unit
+// experiments. The longest come first: begun last, they would have the end to themselves.
+func (r *run) units() (all []unit) {
 	for _, g := range r.groups {
-		left, to := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), &small
-		if g.images {
-			to = &images
-		}
-		together := 1
+		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
 		if g.replicas {
 			together = max(1, len(left))
 		}
 		for list := range slices.Chunk(left, together) {
-			*to = append(*to, list)
+			all = append(all, list)
 		}
 	}
-	slices.SortStableFunc(small, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
-	place := func(u unit) int { return slices.Index(r.order, u[0]) }
-	slices.SortFunc(images, func(a, b unit) int { return cmp.Compare(place(a), place(b)) })
-	return append(small, images...)
+	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
+	return all
 }
 
 // workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
@@ -338,12 +330,13 @@ func (f *fit) carryOut(ctx context.Context) error {
 	for i, e := range f.list {
 		p := f.said[i]
 		line := Result{
-			ID: e.id, Group: e.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, Reason: p.Reason, predictions: p,
+			ID: e.id, Group: e.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, predictions: p,
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
 		err := f.failed[i]
 		if p.Diverged {
+			line.Reason = cmp.Or(p.Reason, "a program did not say why")
 			f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
 			err = nil
 		} else if err == nil {

@@ -359,15 +359,10 @@ func recovered(err *error) {
 
 // panicked is the place of the code that panicked, for a deferred function of a deferred one.
 func panicked() string {
-	places := make([]uintptr, 64)
-	frames := runtime.CallersFrames(places[:runtime.Callers(1, places)])
-	begun := false // whether the frames are before the panic
-	for {
-		frame, more := frames.Next()
-		own := !strings.HasPrefix(frame.Function, "runtime.")
-		if begun && own || !more {
-			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+	for skip := 2; ; skip++ {
+		place, file, line, ok := runtime.Caller(skip)
+		if !ok || !strings.HasPrefix(runtime.FuncForPC(place).Name(), "runtime.") {
+			return fmt.Sprintf("%s:%d", file, line)
 		}
-		begun = begun || !own
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -112,14 +111,11 @@ func (f *fit) finish(m *nets.Model, head Head) error {
 	if head.Finish == nil {
 		return nil
 	}
-	var noise []float64
-	if _, is := m.Likelihood.(likelihood.Gaussian); is {
-		var err error
-		if noise, err = m.NoiseVariances(); err != nil {
-			return err
-		}
+	noise, err := m.NoiseVariances()
+	if err != nil && !isClassification(m.Likelihood) {
+		return err
 	}
-	err := head.Finish(m.Store, noise...)
+	err = head.Finish(m.Store, noise...)
 	var failed baselines.FailedReplicas
 	if !errors.As(err, &failed) {
 		return err
@@ -163,13 +159,9 @@ func (f *fit) keepEpoch(model int, at train.Progress) error {
 		return nil
 	}
 	l := at.Losses
-	line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy)
+	line, curves := fmt.Appendf(nil, curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy), &Store{Folder: f.Curves}
 	for _, e := range f.list {
-		file, whole := curveFile(f.Curves, e.id), line
-		if _, missing := os.Stat(file); missing != nil {
-			whole = curveHead + line
-		}
-		if err := appendTo(file, []byte(whole)); err != nil {
+		if err := curves.addOnce(e.id+csvExtension, []byte(curveHead), line, line); err != nil {
 			return err
 		}
 	}

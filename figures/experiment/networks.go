@@ -78,7 +78,7 @@ func (r *run) checkKept() error {
 			need(e, "network", filepath.Join(r.Networks, e.Method.networkFile(e.id, 0)))
 		}
 		if r.Curves != "" {
-			need(e, "learning curve", curveFile(r.Curves, e.id))
+			need(e, "learning curve", filepath.Join(r.Curves, e.id+csvExtension))
 		}
 	}
 	return nil
@@ -239,12 +239,10 @@ const (
 	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g\n"
 )
 
-func curveFile(folder, id string) string { return filepath.Join(folder, id+".csv") }
-
-// Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. A training that was killed
-// and resumed has written some epochs twice; the last counts. An experiment that was not trained has no epochs.
+// Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. If a training was killed and resumed, some
+// epochs may be there twice; the last counts. An experiment that was not trained has no epochs.
 func Curve(folder string, e Experiment) ([]Epoch, error) {
-	file := curveFile(folder, e.ID())
+	file := filepath.Join(folder, e.ID()+csvExtension)
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -72,7 +72,7 @@ func (r Result) Metric(name string) (float64, error) {
 	case !finite(v):
 		err = fmt.Errorf("%v: %w", v, ErrNotFinite)
 	case r.Diverged:
-		err = fmt.Errorf("%w: %s", train.ErrDiverged, cmp.Or(r.Reason, "an earlier version did not store why"))
+		err = fmt.Errorf("%w: %s", train.ErrDiverged, r.Reason)
 	}
 	return math.NaN(), fmt.Errorf("experiment: %s on %s, split %d, seed %d has no metric %q: %w", r.Method, r.Task, r.Split, r.Seed, name, err)
 }
@@ -118,19 +118,11 @@ func (r Result) Difference(other Result) string {
 	if r.Diverged != other.Diverged {
 		return fmt.Sprintf("diverged %t and %t", r.Diverged, other.Diverged)
 	}
-	all := map[string]float64{}
-	maps.Copy(all, r.Metrics)
-	maps.Copy(all, other.Metrics)
-	value := func(of Result, name string) string {
-		if v, has := of.Metrics[name]; has {
-			return number(v)
-		}
-		return "none"
-	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if a, b := value(r, name), value(other, name); a != b {
-			parts = append(parts, fmt.Sprintf("%s %s and %s", name, a, b))
+	names, parts := slices.AppendSeq(slices.Collect(maps.Keys(r.Metrics)), maps.Keys(other.Metrics)), []string(nil)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if a, b := r.text(name), other.text(name); a != b {
+			parts = append(parts, fmt.Sprintf("%s %s and %s", name, cmp.Or(a, "none"), cmp.Or(b, "none")))
 		}
 	}
 	return strings.Join(parts, ", ")

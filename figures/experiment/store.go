@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
@@ -42,7 +41,7 @@ type Store struct {
 const (
 	groupsName        = "groups.jsonl"
 	runsName          = "runs.csv"
-	resultsExtension  = ".csv"
+	csvExtension      = ".csv"
 	predictionsFolder = "predictions"
 	runningFolder     = ".running"
 	workFolder        = ".work"
@@ -86,12 +85,7 @@ func addLines(path string, choose func(before []byte) ([]byte, error)) (err erro
 	if err := os.Truncate(path, int64(len(before))); err != nil {
 		return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
 	}
-	return appendTo(path, added)
-}
-
-// appendTo adds to the end of a file, which it makes if there is none.
-func appendTo(path string, added []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
 	if err == nil {
 		_, err = f.Write(added) // with one call, so that a kill leaves whole lines, and at most the beginning of one
 		err = errors.Join(err, f.Close())
@@ -115,7 +109,7 @@ func (s *Store) Results() (map[string]Result, error) {
 	var list []Result
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), compressed)
-		if name == runsName || !strings.HasSuffix(name, resultsExtension) || entry.IsDir() {
+		if name == runsName || !strings.HasSuffix(name, csvExtension) || entry.IsDir() {
 			continue
 		}
 		if err := s.read(entry.Name(), func(content []byte) error {
@@ -244,13 +238,13 @@ func (s *Store) keep(r *Result, g groupLine) error {
 // addOnce adds a line to a file, unless the file has a line with the given beginning. A new file begins with the head.
 func (s *Store) addOnce(name string, head, line, beginning []byte) error {
 	return addLines(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
-		switch {
-		case bytes.Contains(before, beginning):
+		if bytes.Contains(before, beginning) {
 			return nil, nil
-		case len(before) == 0:
-			return append(head, line...), nil
 		}
-		return line, nil
+		if len(before) > 0 {
+			head = nil
+		}
+		return slices.Concat(head, line), nil
 	})
 }
 
@@ -260,14 +254,14 @@ func (s *Store) addOnce(name string, head, line, beginning []byte) error {
 func fileName(g groupLine, n int) string {
 	words := strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	name := strings.Join(words, "-")
-	if name == "" || name+resultsExtension == runsName {
+	if name == "" || name+csvExtension == runsName {
 		name = "results"
 	}
 	name = name[:min(len(name), 100)]
 	if n > 1 {
 		name += fmt.Sprint("-", n)
 	}
-	return name + resultsExtension
+	return name + csvExtension
 }
 
 func (s *Store) predictionsFile(id string) string {
@@ -319,9 +313,6 @@ var (
 	runColumns    = []string{"run", "backend", "device", "version", "batched", "examples_per_second", "finished"}
 )
 
-// divergedWithoutReason stands in the column "diverged" where no reason is known.
-const divergedWithoutReason = "true"
-
 // eachRow calls each with the rows of a CSV file, whose first one names its columns.
 func eachRow(content []byte, each func(columns, row []string) error) error {
 	rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
@@ -342,10 +333,7 @@ func result(columns, row []string) (r Result, err error) {
 		return r, fmt.Errorf("the first columns are %q; want %q", columns, resultColumns)
 	}
 	var problems [3]error
-	r.Group, r.run, r.Diverged = row[0], row[4], row[6] != ""
-	if row[6] != divergedWithoutReason {
-		r.Reason = strings.Clone(row[6])
-	}
+	r.Group, r.run, r.Reason, r.Diverged = row[0], row[4], strings.Clone(row[6]), row[6] != ""
 	r.Split, problems[0] = strconv.Atoi(row[2])
 	r.Seed, problems[1] = strconv.ParseUint(row[3], 10, 64)
 	r.WallSeconds, problems[2] = strconv.ParseFloat(row[5], 64)
@@ -369,19 +357,19 @@ func result(columns, row []string) (r Result, err error) {
 func (r Result) row(columns []string, method string) (row, run []string) {
 	run = []string{"", r.Backend, r.Device, r.Version, strconv.Itoa(r.Batched), number(r.ExamplesPerSecond), r.Finished.UTC().Format(time.RFC3339)}
 	run[0] = spec.Digest(fmt.Appendf(nil, "%q", run[1:]))
-	diverged := r.Reason
-	if r.Diverged {
-		diverged = cmp.Or(r.Reason, divergedWithoutReason)
-	}
-	row = []string{r.Group, method, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10), run[0], strconv.FormatFloat(r.WallSeconds, 'g', 6, 64), diverged}
+	row = []string{r.Group, method, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10), run[0], strconv.FormatFloat(r.WallSeconds, 'g', 6, 64), r.Reason}
 	for _, name := range columns[len(resultColumns):] {
-		text := ""
-		if v, has := r.Metrics[name]; has {
-			text = number(v)
-		}
-		row = append(row, text)
+		row = append(row, r.text(name))
 	}
 	return row, run
+}
+
+// text is a metric as a row has it, "" if there is none.
+func (r Result) text(name string) string {
+	if v, has := r.Metrics[name]; has {
+		return number(v)
+	}
+	return ""
 }
 
 // ran puts the run of a row of runs into a result.

@@ -50,21 +50,6 @@ var methodTraits sync.Map
 // MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
 // groups and samples. A Gaussian process may be for a likelihood. They are found out once.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
-	tree, outside, err := spec.Of(Experiment{Task: Task{Likelihood: l}, Method: m}, "Experiment")
-	if err != nil || outside { // what has no identity of its own is not remembered
-		return newMethodTraits(m, l)
-	}
-	if known, has := methodTraits.Load(spec.Text(tree)); has {
-		return known.(Traits), nil
-	}
-	t, err := newMethodTraits(m, l)
-	if err == nil {
-		methodTraits.Store(spec.Text(tree), t)
-	}
-	return t, err
-}
-
-func newMethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if m.Layers == nil && m.Process == nil {
 		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
 	}
@@ -76,7 +61,17 @@ func newMethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 		answers.Targets, answers.Labels = nil, []int{0, 1, 0}
 	}
 	e := Experiment{Task: Task{Network: nets.MLP{Widths: []int{2}}, Likelihood: l}, Method: m}
-	return traitsWith(e, Data{Train: answers})
+	tree, outside, err := spec.Of(e, "Experiment")
+	if err != nil || outside { // what has no identity of its own is not remembered
+		return traitsWith(e, Data{Train: answers})
+	}
+	known, has := methodTraits.Load(spec.Text(tree))
+	if !has {
+		if known, err = traitsWith(e, Data{Train: answers}); err == nil {
+			methodTraits.Store(spec.Text(tree), known)
+		}
+	}
+	return known.(Traits), err
 }
 
 // traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the

@@ -3,7 +3,6 @@ package results
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,9 +54,6 @@ func Counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// moduleLine begins this project's go.mod.
-var moduleLine = []byte("module densityuncertainty\n")
-
 // DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the
 // working directory.
 func DefaultDir() (string, error) {
@@ -65,19 +61,13 @@ func DefaultDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("results: finding the working directory: %w", err)
 	}
-	for dir := start; ; {
-		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(content, moduleLine) {
-			return filepath.Join(dir, "figures", "runs"), nil
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if folder := filepath.Join(dir, "figures", "runs"); IsCommitted(folder) {
+			return folder, nil
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("results: looking for the checkout: %w", err)
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
+		if dir == filepath.Dir(dir) {
 			return "", fmt.Errorf("results: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
 		}
-		dir = parent
 	}
 }
 
@@ -85,5 +75,5 @@ func DefaultDir() (string, error) {
 func IsCommitted(folder string) bool {
 	path, err := filepath.Abs(folder)
 	content, readErr := os.ReadFile(filepath.Join(path, "..", "..", "go.mod"))
-	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, moduleLine)
+	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, []byte("module densityuncertainty\n"))
 }

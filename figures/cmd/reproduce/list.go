@@ -27,10 +27,10 @@ func (l listCommand) Run(c command) error {
 	fmt.Fprintln(w, "SET\tdone\tmissing\tHOURS\tWHAT")
 	for _, set := range c.sets() {
 		done, seconds := 0, 0.0
-		for _, e := range set.Experiments {
-			if line, has := stored.Find(e); has {
+		for _, r := range stored.Results(set.Experiments) {
+			if r.ID != "" {
 				done++
-				seconds += line.WallSeconds
+				seconds += r.WallSeconds
 			}
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\n", set.Name, done, len(set.Experiments)-done, seconds/3600, set.Doc)
