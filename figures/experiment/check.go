@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -68,38 +67,6 @@ func (e Experiment) Check() error {
 	_, _, err = spec.Of(e, "Experiment")
 	all.add(err)
 	return e.problem(all.err())
-}
-
-// imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example
-// costs a small network, as for UCI, about 0.018 ms.
-const imageCost = 140
-
-// inspect loads the data of an experiment and builds its network, to see what is wrong with them. It notes what the engine
-// must know about the group before training, and trains nothing.
-func (g *group) inspect(ctx context.Context, e Experiment) error {
-	d, err := e.load(ctx)
-	if err != nil {
-		return err
-	}
-	if g.traits, err = traitsWith(e, d); err != nil {
-		return err
-	}
-	if err := g.traits.suit(e); err != nil {
-		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !g.traits.Energies || of.Noise && !g.traits.Noise) {
-			err = fmt.Errorf("Task.Network has nothing of the Method's layers: build its layers by layers.Dense of the first argument; so %w", err)
-		}
-		return err
-	}
-	g.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
-	if _, g.images = d.Train.Inputs.(nets.Pixels); g.images {
-		g.cost *= imageCost
-	} else {
-		g.replicas = e.takesReplicas()
-	}
-	if e.Recipe.Coherent && (g.images || e.Method.Process != nil) {
-		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
-	}
-	return e.checkRows(ctx, d)
 }
 
 // checkRows draws from the untrained network. It is an error if a function of your own mixes the examples of a batch, so that

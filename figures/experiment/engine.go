@@ -251,7 +251,7 @@ func workOf(units []unit) environment.Work {
 // carryOutUnit carries out the experiments of a unit that no other process has reserved. It is an error if results cannot be kept.
 func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit) (err error) {
 	if r.Store != nil {
-		free, release, reserveErr := r.Store.reserve(u)
+		free, release, reserveErr := r.Store.reserve(u.ids())
 		if reserveErr != nil {
 			return reserveErr
 		}
@@ -261,7 +261,7 @@ func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit)
 			return err
 		}
 		r.mu.Lock()
-		u = slices.DeleteFunc(free, func(e *planned) bool { return e.result != nil })
+		u = slices.DeleteFunc(slices.Clone(u), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
 		r.mu.Unlock()
 	}
 	for _, f := range r.fits(ctx, backend, u) {
@@ -374,7 +374,7 @@ func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 		return f.carryOutBy(ctx, program)
 	}
 	if f.Store != nil {
-		f.folder = f.Store.work(f.list)
+		f.folder = f.Store.work(f.list.ids())
 	}
 	if err := f.train(ctx); err != nil {
 		return fmt.Errorf("training: %w", err)

@@ -153,6 +153,12 @@ func (f *fit) trainer(model int) train.Trainer {
 	return t
 }
 
+// The first line of a file of Engine.Curves, and the format of the others.
+const (
+	curveHead = "model,epoch,pretraining,objective,nll,kl,log_likelihood,accuracy\n"
+	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g\n"
+)
+
 // keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
 func (f *fit) keepEpoch(model int, at train.Progress) error {
 	if f.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
@@ -166,6 +172,20 @@ func (f *fit) keepEpoch(model int, at train.Progress) error {
 		}
 	}
 	return nil
+}
+
+// report passes on how much is done.
+func (f *fit) report(done float64, note string) {
+	if f.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.list {
+		f.finished(e, done)
+	}
+	f.reported = min(max(f.reported, f.done/f.cost), 1)
+	f.Progress(f.reported, fmt.Sprintf("%v: %s", f.list, note))
 }
 
 // scoredEpochs is how many epochs early stopping chooses from at most.

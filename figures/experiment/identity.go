@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"os"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"unsafe"
@@ -227,11 +225,6 @@ func write(w io.Writer, g *graph.Graph) {
 	for _, node := range g.Nodes() {
 		fmt.Fprintln(w, node)
 	}
-}
-
-// variables are the variables of a model, in the order of their paths.
-func variables(store *model.Store) []*model.Variable {
-	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }
 
 // Graphs keep the values of all their constants, so that codeOf includes them.

@@ -78,8 +78,7 @@ func TestCommittedResultsHaveAVersion(t *testing.T) {
 // What one has reserved another does not get, until it is released.
 func TestReserve(t *testing.T) {
 	s := &Store{Folder: t.TempDir()}
-	a, b, c := &planned{id: "a"}, &planned{id: "b"}, &planned{id: "c"}
-	reserve := func(list []*planned, want ...*planned) (release func()) {
+	reserve := func(list []string, want ...string) (release func()) {
 		t.Helper()
 		free, done, err := s.reserve(list)
 		if err != nil || !slices.Equal(free, want) {
@@ -87,12 +86,12 @@ func TestReserve(t *testing.T) {
 		}
 		return func() { t.Helper(); must.Do(t, done()) }
 	}
-	all := []*planned{a, b, c}
-	first := reserve(all[1:2], b)
-	second := reserve(all, a, c)
+	all := []string{"a", "b", "c"}
+	first := reserve(all[1:2], "b")
+	second := reserve(all, "a", "c")
 	reserve(all)()
 	first()
-	reserve(all, b)()
+	reserve(all, "b")()
 	second()
 	reserve(all, all...)()
 	if left := must.Get(os.ReadDir(filepath.Join(s.Folder, runningFolder)))(t); len(left) > 0 {
@@ -102,7 +101,7 @@ func TestReserve(t *testing.T) {
 
 // Of many at once one has the reservation at any time, though files are made and removed all the while.
 func TestReserveAmongMany(t *testing.T) {
-	s, one := &Store{Folder: t.TempDir()}, []*planned{{id: "a"}}
+	s, one := &Store{Folder: t.TempDir()}, []string{"a"}
 	var having, had atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {

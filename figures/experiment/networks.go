@@ -233,12 +233,6 @@ type Epoch struct {
 	train.Losses
 }
 
-// The first line of a file of Engine.Curves, and the format of the others.
-const (
-	curveHead = "model,epoch,pretraining,objective,nll,kl,log_likelihood,accuracy\n"
-	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g\n"
-)
-
 // Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. If a training was killed and resumed, some
 // epochs may be there twice; the last counts. An experiment that was not trained has no epochs.
 func Curve(folder string, e Experiment) ([]Epoch, error) {

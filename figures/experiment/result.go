@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,6 +128,17 @@ func (r Result) Difference(other Result) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// text is a metric as a row has it, "" if there is none.
+func (r Result) text(name string) string {
+	if v, has := r.Metrics[name]; has {
+		return number(v)
+	}
+	return ""
+}
+
+// number is the shortest text that is read as the same number.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // A groupLine is what all experiments of a group have in common, as a store keeps it once.
 type groupLine struct {

@@ -236,6 +236,30 @@ func (d Data) check(l likelihood.Likelihood) error {
 	return nil
 }
 
+// load loads the data of an experiment, whose Unit is then never 0, and checks them.
+func (e Experiment) load(ctx context.Context) (d Data, err error) {
+	defer recovered(&err)
+	d, err = e.Task.Data.Load(ctx, e.Split)
+	d.Unit = cmp.Or(d.Unit, 1)
+	if err == nil {
+		err = d.check(e.Task.Likelihood)
+	}
+	if err != nil {
+		return d, err
+	}
+	targets := d.Train.Targets
+	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && len(targets) > 1 && slices.Min(targets) == slices.Max(targets) {
+		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(targets), targets[0])
+	}
+	if p := e.Method.Process; p != nil && p.Examples() > d.Train.Len() {
+		return d, fmt.Errorf("a Gaussian process of type %T needs %d training examples, for its inducing points, and there are %d", p, p.Examples(), d.Train.Len())
+	}
+	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
+		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
+	}
+	return d, nil
+}
+
 // checkSource says what is wrong with a source, as far as it knows without reading data.
 func checkSource(data Source) error {
 	if data == nil {

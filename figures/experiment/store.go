@@ -270,7 +270,7 @@ func (s *Store) predictionsFile(id string) string {
 
 // reserve sets experiments apart for the caller until release is called, by a locked file for each; free are those that nobody
 // else has reserved, in this process or another. What a process has reserved is free again when it ends, however it does.
-func (s *Store) reserve(list []*planned) (free []*planned, release func() error, err error) {
+func (s *Store) reserve(ids []string) (free []string, release func() error, err error) {
 	var locks []*flock.Flock
 	release = func() (err error) {
 		for _, lock := range locks {
@@ -282,15 +282,15 @@ func (s *Store) reserve(list []*planned) (free []*planned, release func() error,
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("experiment: making the folder for what is running: %w", err)
 	}
-	for _, e := range list {
-		lock := flock.New(filepath.Join(folder, e.id+".lock"), flock.SetPermissions(0o644))
+	for _, id := range ids {
+		lock := flock.New(filepath.Join(folder, id+".lock"), flock.SetPermissions(0o644))
 		locked, err := lock.TryLock()
 		mine, mineErr := lock.Stat()
 		there, thereErr := os.Stat(lock.Path()) // not mine if who had it has removed it meanwhile
 		if locked && mineErr == nil && thereErr == nil && os.SameFile(mine, there) {
-			locks, free = append(locks, lock), append(free, e)
+			locks, free = append(locks, lock), append(free, id)
 		} else if err := errors.Join(err, lock.Close()); err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %v: %w", e, err), release())
+			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %s: %w", id, err), release())
 		}
 	}
 	return free, release, nil
@@ -299,12 +299,8 @@ func (s *Store) reserve(list []*planned) (free []*planned, release func() error,
 // work is the folder of what is in progress, for experiments that are trained together. An experiment that is trained alone
 // finds its own whatever else is in the list. Replicas of one graph have one checkpoint, whose tensors have an axis for all
 // of them: in another list they begin anew, which costs the time of small networks and changes no result.
-func (s *Store) work(list []*planned) string {
-	ids := ""
-	for _, e := range list {
-		ids += e.id
-	}
-	return filepath.Join(s.Folder, workFolder, spec.Digest([]byte(ids)))
+func (s *Store) work(ids []string) string {
+	return filepath.Join(s.Folder, workFolder, spec.Digest([]byte(strings.Join(ids, ""))))
 }
 
 // The columns of a file of results before those of the metrics, and of the file of runs.
@@ -364,14 +360,6 @@ func (r Result) row(columns []string, method string) (row, run []string) {
 	return row, run
 }
 
-// text is a metric as a row has it, "" if there is none.
-func (r Result) text(name string) string {
-	if v, has := r.Metrics[name]; has {
-		return number(v)
-	}
-	return ""
-}
-
 // ran puts the run of a row of runs into a result.
 func (r *Result) ran(row []string) (err error) {
 	var problems [3]error
@@ -381,9 +369,6 @@ func (r *Result) ran(row []string) (err error) {
 	r.Finished, problems[2] = time.Parse(time.RFC3339, row[6])
 	return errors.Join(problems[:]...)
 }
-
-// number is the shortest text that is read as the same number.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // text is rows as lines of CSV.
 func text(rows ...[]string) []byte {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -107,6 +106,11 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		t.Noise = stochastic.HasNoise(outputs.Graph())
 	})
 	return t, err
+}
+
+// variables are the variables of a model, in the order of their paths.
+func variables(store *model.Store) []*model.Variable {
+	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }
 
 // building builds graphs, which are never executed, for batches of a few examples.
@@ -240,28 +244,4 @@ func (b building) batch() (x, answers shapes.Shape) {
 		return x, shapes.Make(dtypes.Int32, rows, 1)
 	}
 	return x, shapes.Make(dtypes.Float32, rows, max(1, len(b.data.Train.Targets)/b.data.Train.Len()))
-}
-
-// load loads the data of an experiment, whose Unit is then never 0, and checks them.
-func (e Experiment) load(ctx context.Context) (d Data, err error) {
-	defer recovered(&err)
-	d, err = e.Task.Data.Load(ctx, e.Split)
-	d.Unit = cmp.Or(d.Unit, 1)
-	if err == nil {
-		err = d.check(e.Task.Likelihood)
-	}
-	if err != nil {
-		return d, err
-	}
-	targets := d.Train.Targets
-	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && len(targets) > 1 && slices.Min(targets) == slices.Max(targets) {
-		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(targets), targets[0])
-	}
-	if p := e.Method.Process; p != nil && p.Examples() > d.Train.Len() {
-		return d, fmt.Errorf("a Gaussian process of type %T needs %d training examples, for its inducing points, and there are %d", p, p.Examples(), d.Train.Len())
-	}
-	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
-		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
-	}
-	return d, nil
 }
