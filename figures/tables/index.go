@@ -86,7 +86,7 @@ func asIndexed(r experiment.Result) experiment.Result {
 }
 
 // hopeless is how many times the error of predicting the mean of the training targets the root mean squared error of a run
-// has to be for the run to count as diverged. Among this project's results six runs are beyond 5, and all others below 2.
+// has to be for the run to count as diverged. On random splits six of this project's runs are beyond 5, and all others below 2.
 const hopeless = 3
 
 // diverged says whether a run counts as diverged; see Index.

@@ -174,7 +174,6 @@ type gapTable struct {
 	further   []string
 	others    []experiment.Method
 	all       string // the name of the last row
-	some      bool   // it is of the data sets that were run, in the place of all
 	pooled    bool   // it alone is tested
 	medians   bool   // it is of the medians of data sets, in the place of gaps
 }
@@ -182,7 +181,7 @@ type gapTable struct {
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
 var gapTables = []gapTable{
 	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings, others: controls, all: "All six sets"},
-	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings, others: compared[1+len(controls):], all: "All of these", some: true},
+	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings, others: compared[1+len(controls):], all: "All six sets"},
 	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All six sets", pooled: true},
 	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings[1:], further: otherDatasets, others: compared[1:], all: "All nine sets", pooled: true, medians: true},
 }
@@ -210,7 +209,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 					unit = list
 					missing[name] = missing[name] || len(list) == 0
 				}
-				if len(list) == 0 || dataset == g.all && missing[name] && !g.some {
+				if len(list) == 0 || dataset == g.all && missing[name] {
 					cells = append(cells, tables.Waits, tables.Waits)
 					continue
 				}
