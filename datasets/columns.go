@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Columns are the columns of a table, without the target, and say how their cells become inputs.
@@ -87,7 +90,7 @@ func (c Columns) Inputs(cells []string) (x []float64, err error) {
 	}
 	for j, cell := range cells {
 		var wrong *fault
-		if x, wrong = c[j].append(x, cell); wrong != nil {
+		if x, wrong = c[j].append(x, strings.TrimSpace(cell)); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("datasets: column %d: %s", j+1, wrong.text))
 		}
 	}
@@ -105,6 +108,12 @@ func (c Columns) Fill(row []float64, s Scaler) error {
 			if (column.Categories != nil || k == 1) && row[at+k] == 1 && s.Mean[at+k] == 0 {
 				return fmt.Errorf("datasets: %s, and no training row is like this; leave the row out, put rare categories together, or choose other training rows", column.inputs()[k])
 			}
+		}
+		if column.Categories != nil && floats.Count(func(v float64) bool { return v == 1 }, row[at:at+n]) != 1 {
+			return fmt.Errorf("datasets: %s has the numbers %v; one of them must be 1, and the others 0", column.Name, row[at:at+n])
+		}
+		if column.MayMiss && math.IsNaN(row[at]) != (row[at+1] == 1) {
+			return fmt.Errorf("datasets: %s is %g, with %g in the column for what is missing; a missing number is NaN with 1, and any other has 0", column.Name, row[at], row[at+1])
 		}
 		if column.MayMiss && math.IsNaN(row[at]) {
 			if row[at] = s.Mean[at]; math.IsNaN(row[at]) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest"
@@ -95,6 +96,19 @@ func (l twice) Correct(logits, labels *graph.Node) *graph.Node {
 	return correct
 }
 
+// A laplace has a density with a kink.
+type laplace struct{}
+
+func (laplace) Outputs() int { return 1 }
+
+func (laplace) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return graph.Abs(graph.Sub(targets, outputs))
+}
+
+func (laplace) Parameters(_ *model.Scope, outputs *graph.Node) *graph.Node { return outputs }
+
+func (laplace) Given(p []float64) likelihood.Univariate { return distuv.Laplace{Mu: p[0], Scale: 1} }
+
 func TestLikelihoodFindsMistakes(t *testing.T) {
 	same := func(f float64) float64 { return f }
 	with := func(cdf func(f float64) float64, variance float64) wrong {
@@ -105,6 +119,7 @@ func TestLikelihoodFindsMistakes(t *testing.T) {
 		l    likelihood.Likelihood
 	}{
 		{"", with(same, 1)},
+		{"", laplace{}},
 		{"", wrong{StudentT: likelihood.StudentT{Nu: 12}, nll: func(nll, _ *graph.Node) *graph.Node { return graph.AddScalar(nll, 3) }}},
 		{"the sum must be a constant", wrong{StudentT: likelihood.StudentT{Nu: 12}, nll: func(nll, v *graph.Node) *graph.Node { return graph.Sub(nll, v) }}}, // e^v is forgotten
 		{"the sum must be a constant", wrong{StudentT: likelihood.StudentT{Nu: 12}, nll: func(nll, _ *graph.Node) *graph.Node { return graph.MulScalar(nll, 2) }}},

@@ -79,7 +79,7 @@ func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
 	return d
 }
 
-var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density, moments or draws; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
+var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density or moments; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
 
 func (d *Predictive) checkTargets(targets []float64) error {
 	if len(targets) != d.n {

@@ -124,11 +124,11 @@ func TestOutputQuantiles(t *testing.T) {
 		t.Errorf("coverage %g, want 1/2", c)
 	}
 	for want, f := range map[string]func() error{
-		"Levels [0.05 0.95]":           func() error { _, err := p.Quantile(0.5); return err },
-		"at level 1 was":               func() error { _, err := p.Quantile(1); return err },
-		"at level NaN":                 func() error { _, err := p.Quantile(math.NaN()); return err },
-		"no density, moments or draws": func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
-		"moments or draws; for these":  func() error { _, _, err := p.Moments(); return err },
+		"Levels [0.05 0.95]":            func() error { _, err := p.Quantile(0.5); return err },
+		"at level 1 was":                func() error { _, err := p.Quantile(1); return err },
+		"at level NaN":                  func() error { _, err := p.Quantile(math.NaN()); return err },
+		"no density or moments":         func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
+		"density or moments; for these": func() error { _, _, err := p.Moments(); return err },
 		"nothing of a likelihood of type likelihood.StudentT": func() error { _, err := samples.Predictive(likelihood.StudentT{Nu: 3}); return err },
 		"nothing of a likelihood of type likelihood.Gaussian": func() error { _, err := samples.Predictive(likelihood.Gaussian{}); return err },
 		"type likelihood.Categorical says nothing":            func() error { _, err := samples.Predictive(likelihood.Categorical{Classes: 2}); return err },

@@ -24,8 +24,13 @@ type Dataset struct {
 	Labels  []int
 }
 
-// Len is the number N of examples.
-func (d Dataset) Len() int { return d.Inputs.Len() }
+// Len is the number N of examples, 0 without Inputs.
+func (d Dataset) Len() int {
+	if d.Inputs == nil {
+		return 0
+	}
+	return d.Inputs.Len()
+}
 
 // columns is the number T of targets of an example.
 func (d Dataset) columns() int {

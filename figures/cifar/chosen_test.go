@@ -44,7 +44,7 @@ func TestProcessorSet(t *testing.T) {
 // The runs are in rows by their methods and weight decay, with the option that was chosen.
 func TestComparisonTable(t *testing.T) {
 	found := resultsOf(func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06, results.MetricPosteriorStd: 0.02}
+		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06, metricPosteriorStd: 0.02}
 	}, list(Chosen(Processor), ten, 1, methods.Density), list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density))
 	found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 {
 		return map[string]float64{results.MetricAccuracy: 0.81, results.MetricNLL: 0.7, results.MetricECE: 0.03, "brier": 0.25, "aurc": 0.07}

@@ -12,7 +12,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -116,7 +115,7 @@ func ProcessorTable(x *tables.Index) (report.Table, error) {
 	columns := []column{runs, accuracyColumn, nllColumn, eceColumn, {heading: "Brier", Mean: brier}, {heading: "AURC", Mean: aurc}, words("Posterior std", func(r row) string {
 		var values []float64
 		for _, f := range r.found {
-			if v, has := f.Metrics[results.MetricPosteriorStd]; has {
+			if v, has := f.Metrics[metricPosteriorStd]; has {
 				values = append(values, v)
 			}
 		}

@@ -28,7 +28,7 @@ func measuring(accuracy, ece, nll, sd float64) func(experiment.Experiment) map[s
 	return func(e experiment.Experiment) map[string]float64 {
 		d := sd * (float64(e.Seed) - 1)
 		return map[string]float64{
-			results.MetricAccuracy: accuracy + d, results.MetricECE: ece + d, results.MetricNLL: nll + d, results.MetricPosteriorStd: 1.2e-3,
+			results.MetricAccuracy: accuracy + d, results.MetricECE: ece + d, results.MetricNLL: nll + d, metricPosteriorStd: 1.2e-3,
 		}
 	}
 }

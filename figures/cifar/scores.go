@@ -15,7 +15,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 )
 
 // The scores by which images out of distribution are told from the test images, by the endings of the metrics' names. See
@@ -217,7 +216,11 @@ func logits(probabilities []float64) []float64 {
 // float64, and a smaller one counts as this.
 const smallest = 0x1p-150
 
-// posteriorStd is the geometric mean of the standard deviations of the posterior, of methods that train one.
+// metricPosteriorStd names the number of posteriorStd.
+const metricPosteriorStd = "posterior_std"
+
+// posteriorStd is the geometric mean of the standard deviations of the trained posterior: of weights (MFVI), factors (Rank-1
+// BNN), or the two noise scales of density layers. Other methods have none.
 func posteriorStd(models []*nets.Model) (map[string]float64, error) {
 	sum, n := 0.0, 0
 	for _, member := range models {
@@ -235,7 +238,7 @@ func posteriorStd(models []*nets.Model) (map[string]float64, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	return map[string]float64{results.MetricPosteriorStd: math.Exp(sum / float64(n) / 2)}, nil
+	return map[string]float64{metricPosteriorStd: math.Exp(sum / float64(n) / 2)}, nil
 }
 
 // featureGaussians fits Gaussians to the features of the training images, without augmentation, and gives each example of

@@ -22,6 +22,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 )
 
 // edited stands for an edit of the code below, as of a cell of a notebook.
@@ -43,6 +44,7 @@ type (
 	editedSets       struct{ experiment.Table }
 	editedLikelihood struct{ likelihood.Gaussian }
 	editedEnergy     struct{ energy.LDL }
+	editedRoot       struct{ energy.LDL }
 )
 
 func (editedLayer) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
@@ -85,6 +87,14 @@ func (l editedEnergy) Dense(s *model.Scope, h *graph.Node) energy.Terms {
 	return terms
 }
 
+// Dense has a root that coherent draws alone use.
+func (l editedRoot) Dense(s *model.Scope, h *graph.Node) energy.Terms {
+	terms := l.LDL.Dense(s, h)
+	root := terms.Root
+	terms.Root = func() *graph.Node { return graph.MulScalar(root(), edit(1, 2)) }
+	return terms
+}
+
 func editedNetwork(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	x = layers.Dense(s.In("hidden"), x, 4)
 	if x = graph.Tanh(x); edited {
@@ -114,6 +124,11 @@ func TestEditedCode(t *testing.T) {
 		"an energy": func(e *experiment.Experiment) {
 			e.Method.Layers = dul.Density{Energy: editedEnergy{}}
 			e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 3))(t)
+		},
+		"the root of an energy": func(e *experiment.Experiment) {
+			e.Method.Layers = dul.Density{InitStd: 0.5, Energy: editedRoot{}}
+			e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 3))(t)
+			e.Recipe.Coherent = true
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,10 +201,14 @@ func (halving) Rate(step, _ int) float64 { return 1 / float64(1+step) }
 
 // Code that shows in no graph is known by the program.
 func TestHiddenCode(t *testing.T) {
-	e := small(baselines.Deterministic{})
-	e.Recipe.Schedule = halving{}
-	if spec := string(must.Get(e.Spec())(t)); !strings.Contains(spec, `"program":"`) {
-		t.Errorf("the spec is %s", spec)
+	schedule, process := small(baselines.Deterministic{}), small(nil)
+	schedule.Recipe.Schedule = halving{}
+	type mine struct{ methods.SNGPProcess }
+	process.Method.Process = mine{}
+	for _, e := range []experiment.Experiment{schedule, process} {
+		if spec := string(must.Get(e.Spec())(t)); !strings.Contains(spec, `"program":"`) {
+			t.Errorf("the spec is %s", spec)
+		}
 	}
 }
 

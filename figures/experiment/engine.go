@@ -284,9 +284,8 @@ func (r *run) failures() error {
 	return errors.Join(all...)
 }
 
-// fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
-// batches, of a Gaussian process of examples, and the same sets. Experiments whose data cannot be
-// loaded fail.
+// fits divides a unit into what can be trained together: replicas of one graph must have equally many examples in each set, so
+// that the noise of none depends on the others. Experiments whose data cannot be loaded fail.
 func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
 	var all []*fit
 	alike := map[string]*fit{}
@@ -296,13 +295,9 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			r.fail(ctx, e, e.problem(err))
 			continue
 		}
-		length := (d.Train.Len()-1)/e.Recipe.BatchSize + 1 // rounded up, for any BatchSize
-		if e.Method.Process != nil {                       // whose head may depend on it
-			length = d.Train.Len()
-		}
-		key := fmt.Sprint(length)
-		for _, set := range d.Sets {
-			key += fmt.Sprintf(" %q %t %t", set.Name, set.Targets != nil, set.Labels != nil)
+		key := ""
+		for _, set := range d.all() {
+			key += fmt.Sprintf(" %q %d %t %t", set.Name, set.Len(), set.Targets != nil, set.Labels != nil)
 		}
 		f := alike[key]
 		if f == nil {

@@ -41,9 +41,9 @@ import (
 //   - More than 64 entries are written as their number and a digest.
 //   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
 //     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients and
-//     prediction and of the initial values, and if the Source is from outside, of the data of all its splits. So edited code
-//     is another experiment, and renamed code is the same. Of After, a Decision, a Sampler or a part of the Recipe from
-//     outside no graph shows what they do: the Spec then has a digest of the running program.
+//     prediction for seven examples and of the initial values, and if the Source is from outside, of the data of all its splits. So
+//     edited code is another experiment, and renamed code is the same. Of After, a Decision, a Sampler, a Process or a part of the
+//     Recipe from outside no graph shows what they do: the Spec then has a digest of the running program.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
@@ -126,7 +126,7 @@ func idOf(group string, split int, seed uint64) string {
 // hidden says whether a part from outside has code that shows in no graph and no data.
 func (e Experiment) hidden() bool {
 	_, outside, _ := spec.Of(e.Recipe, "Recipe")
-	return outside || spec.Outside(e.Task.After) || spec.Outside(e.Task.Decision) || spec.Outside(e.Method.Sampler)
+	return outside || spec.Outside(e.Task.After) || spec.Outside(e.Task.Decision) || spec.Outside(e.Method.Sampler) || spec.Outside(e.Method.Process)
 }
 
 // program is the digest of the running program.
@@ -175,7 +175,7 @@ func codeOf(e Experiment, d Data) (string, error) {
 		return "", err
 	}
 	defer backend.Finalize()
-	b := building{backend: backend, data: d}
+	b := building{backend: backend, data: d, coherent: e.Recipe.Coherent}
 	network, err := b.network(e)
 	if err != nil {
 		return "", err

@@ -211,6 +211,10 @@ func TestOpened(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 	}
+	kept := filepath.Join(folder, experiment.NetworkFile(e, 0))
+	if _, err := experiment.Open(kept, network, likelihood.KnownNoise{Std: 1}); err == nil || !strings.Contains(err.Error(), "it was trained with the likelihood") {
+		t.Errorf("the error is %v", err)
+	}
 	other := filepath.Join(folder, "other")
 	must.Do(t, os.WriteFile(other, []byte("x"), 0o600))
 	if _, err := experiment.Open(other, network, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "opening the network "+other) {

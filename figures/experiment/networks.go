@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/figures/spec"
 )
 
 // networkFormat is the format of the files of trained networks: safetensors files with the parameters and running
@@ -94,7 +95,7 @@ func (f *fit) keepNetworks() error {
 			continue
 		}
 		d := f.data[i]
-		known := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero}
+		known := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero, Likelihood: likelihoodText(e.Task.Likelihood)}
 		if x, is := d.Train.Inputs.(nets.Floats); is {
 			known.Shape = x.Shape
 		}
@@ -122,7 +123,14 @@ type scale struct {
 	Shape      []int            `json:"shape"`            // of one input; none for images
 	Inputs     *datasets.Scaler `json:"inputs,omitempty"` // nil for inputs as they are
 	Columns    datasets.Columns `json:"columns,omitempty"`
+	Likelihood string           `json:"likelihood,omitempty"` // as the identity has it
 	Unit, Zero float64
+}
+
+// likelihoodText is a likelihood as the identity has it; "" for one that has none, which Check refuses.
+func likelihoodText(l likelihood.Likelihood) string {
+	tree, _, _ := spec.Of(&l, "Likelihood")
+	return spec.Text(tree)
 }
 
 // An Opened network answers questions in the data's own units.
@@ -144,8 +152,8 @@ type Answer struct {
 const answerDraws = 100
 
 // Open opens a trained network that Engine.Networks kept, as it was trained, such as nets.MLP{Layers: layers, Widths: widths}. Nothing
-// of the experiment is needed. Of an ensemble it opens a single member. If the file is of another network, the first answer
-// is an error.
+// of the experiment is needed. Of an ensemble it opens a single member. Another likelihood is an error. If the file is of another
+// network, the first answer is an error.
 func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
 	fail := func(err error) (*Opened, error) {
 		return nil, fmt.Errorf("experiment: opening the network %s: %w", path, err)
@@ -157,6 +165,9 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	o := &Opened{likelihood: l}
 	if metadata[formatKey] != networkFormat || json.Unmarshal([]byte(metadata[scaleKey]), &o.scale) != nil || o.scale.Shape == nil {
 		return fail(errors.New("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
+	}
+	if was, is := o.scale.Likelihood, likelihoodText(l); was != is && was != "" {
+		return fail(fmt.Errorf("it was trained with the likelihood %s, not with %s", was, is))
 	}
 	backend, _, err := environment.OpenFor(environment.ShortTrainings)
 	if err != nil {

@@ -84,8 +84,8 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
 }
 
-// Predictive is the predictive distribution of a real target: its densities, quantiles, moments, coverage and draws, in
-// the network's units. It is an error for other targets, and for predictions that were read without their experiment.
+// Predictive is the predictive distribution of a real target: its densities, quantiles, moments and coverage, in the
+// network's units. It is an error for other targets, and for predictions that were read without their experiment.
 func (p *Prediction) Predictive() (*predict.Predictive, error) {
 	if p.likelihood == nil {
 		return nil, errors.New("experiment: these predictions were read from a file without their experiment, and so have no likelihood; use Result.Predictions or Measure")

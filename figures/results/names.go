@@ -24,18 +24,8 @@ const (
 
 	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
 
-	MetricGapRatio    = "gap_ratio"      // cubic: mean standard deviation of the function in the gap over that at the data
-	MetricGapCoverage = "gap_coverage95" // cubic: part of the gap where x^3 is inside the central 95% of the function's draws, 0 to 1
-
-	MetricAccuracy    = "accuracy"     // part of the test examples, 0 to 1
-	MetricECE         = "ece10"        // expected calibration error with 10 bins
-	MetricEntropyData = "entropy_data" // two moons: mean entropy at the training data, in nats
-	MetricEntropyFar  = "entropy_far"  // two moons: mean entropy at places at least 1 away from all training data
-
-	// MetricPosteriorStd is the geometric mean of the standard deviations of the trained
-	// posterior: of weights (MFVI), factors (Rank-1 BNN), or the two noise scales of
-	// density layers. Methods without one lack it.
-	MetricPosteriorStd = "posterior_std"
+	MetricAccuracy = "accuracy" // part of the test examples, 0 to 1
+	MetricECE      = "ece10"    // expected calibration error with 10 bins
 
 	// Of chains (where.HMC): the largest split R-hat and the smallest effective sample size of the function at all
 	// inputs, the mean acceptance probability, the number of divergent transitions, and the step size.

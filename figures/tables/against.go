@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,10 @@ import (
 // metrics.PairedDifference. If runs of one side diverged, or are of other splits or seeds, there is no test.
 func Against(list []experiment.Result, reference string, names ...string) (report.Table, error) {
 	t := report.Table{Name: "against", Columns: []string{"Metric"},
-		Caption: "Mean ± standard deviation of runs. Below: paired differences with 95% intervals; * significant at 5% among all of the table. No test: runs diverged, or splits or seeds differ."}
+		Caption: "Mean ± standard deviation of runs. Below: differences of n pairs with 95% intervals; * significant at 5% among all of the table. No test: runs diverged, or splits or seeds differ. A run counts as diverged, too, if its RMSE is more than 3 times that of predicting the mean target."}
+	if len(list) == 0 {
+		return t, errors.New("tables: there are no results")
+	}
 	if err := checkMetrics(list, names); err != nil {
 		return t, err
 	}
@@ -52,11 +56,16 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 	name := t.Columns[1+i]
 	t.Title = "How do the methods compare with " + name + "?"
 	var family Family[*report.Cell]
+	pairs := map[*report.Cell]int{}
 	for _, task := range tasks {
+		count := report.Row{Name: "runs"}
+		for _, method := range t.Columns[1:] {
+			count.Cells = append(count.Cells, report.Cell{Text: fmt.Sprint(len(runs[kind{task, method}]))})
+		}
 		for _, metric := range names {
 			means, tests := report.Row{Name: metric}, report.Row{Name: metric + " − " + name, Cells: make([]report.Cell, len(keys))}
 			if len(tasks) > 1 {
-				means.Group, tests.Group = task, task
+				means.Group, tests.Group, count.Group = task, task, task
 			}
 			theirs := runs[kind{task, name}]
 			for k, method := range t.Columns[1:] {
@@ -74,16 +83,19 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 					return t, err
 				}
 				if cell.Text = "no test"; paired(ours, theirs) {
-					family.Add(cell, m.units(ours), m.units(theirs), 0)
+					values := m.units(ours)
+					pairs[cell] = len(values)
+					family.Add(cell, values, m.units(theirs), 0)
 				}
 			}
 			if t.Rows = append(t.Rows, means); len(keys) > 1 {
 				t.Rows = append(t.Rows, tests)
 			}
 		}
+		t.Rows = append(t.Rows, count)
 	}
 	for _, test := range family.Tests() {
-		test.Of.Text, test.Of.Difference = test.Text(), test.Difference
+		test.Of.Text, test.Of.Difference = fmt.Sprintf("%s, n=%d", test.Text(), pairs[test.Of]), test.Difference
 		if test.Verdict != report.NotSignificant {
 			test.Of.Text += " *"
 		}
@@ -134,7 +146,10 @@ func checkMetrics(list []experiment.Result, metrics []string) error {
 	if len(metrics) == 0 {
 		return fmt.Errorf("tables: no metric was named; the results have %s", names)
 	}
-	for _, metric := range metrics {
+	for i, metric := range metrics {
+		if slices.Index(metrics, metric) != i {
+			return fmt.Errorf("tables: the metric %q is named twice", metric)
+		}
 		if !known[metric] {
 			return fmt.Errorf("tables: no result has a metric %q; they have %s", metric, names)
 		}

@@ -119,7 +119,7 @@ func TestAgainst(t *testing.T) {
 		return b.String()
 	}
 	// The standard error of the differences 0.5, 0.4 and 0.9 is 0.26458 sqrt(1/3 + 1/8): a test example for 8 to train on.
-	splits := "Metric|other|density\nnll|2.600 ± 1.212|2.000 ± 1.000\nnll − density|+0.600 [-0.171, +1.371]|\n"
+	splits := "Metric|other|density\nnll|2.600 ± 1.212|2.000 ± 1.000\nnll − density|+0.600 [-0.171, +1.371], n=3|\nruns|3|3\n"
 	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); got != splits {
 		t.Errorf("got\n%s\nwant\n%s", got, splits)
 	}
@@ -142,7 +142,7 @@ func TestAgainst(t *testing.T) {
 	if got := text(tables.Against(slices.Concat(ours, again, ours), "density", "nll")); !strings.Contains(got, "|2.000 ± 1.000|2.000 ± 1.000\nnll − density||+0.000 [+0.000, +0.000]") {
 		t.Errorf("twice: got\n%s", got)
 	}
-	if got := text(tables.Against(ours, "density", "nll")); got != "Metric|density\nnll|2.000 ± 1.000\n" {
+	if got := text(tables.Against(ours, "density", "nll")); got != "Metric|density\nnll|2.000 ± 1.000\nruns|3\n" {
 		t.Errorf("of one method: got\n%s", got)
 	}
 	at := func(r experiment.Result, split int, seed uint64, nll float64) experiment.Result {
@@ -161,7 +161,7 @@ func TestAgainst(t *testing.T) {
 		return all
 	}
 	many, others := seeded(theirs, 0.3), seeded(ours, 0.1)
-	if got := text(tables.Against(slices.Concat(many, others), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.171, +1.371]|") {
+	if got := text(tables.Against(slices.Concat(many, others), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.171, +1.371], n=3|\nruns|9|9") {
 		t.Errorf("with seeds: got\n%s", got)
 	}
 	lost := slices.Clone(theirs)
@@ -183,11 +183,11 @@ func TestAgainst(t *testing.T) {
 	for i := range ours {
 		ours[i], theirs[i] = at(ours[i], 0, uint64(i), ours[i].Metrics["nll"]), at(theirs[i], 0, uint64(i), theirs[i].Metrics["nll"])
 	}
-	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.057, +1.257]|") {
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.057, +1.257], n=3|") {
 		t.Errorf("on one split: got\n%s", got)
 	}
 	theirs[2].Metrics["nll"] = 3.5 // 0.5, 0.4, 0.5
-	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.467 [+0.323, +0.610] *|") {
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.467 [+0.323, +0.610], n=3 *|") {
 		t.Errorf("significant: got\n%s", got)
 	}
 	twice := made(t, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.3}}, 1)

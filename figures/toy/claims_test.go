@@ -8,7 +8,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -28,7 +27,7 @@ func TestClaims(t *testing.T) {
 			if e.Seed%2 == 1 {
 				value = r.mean - r.spread
 			}
-			return map[string]float64{results.MetricGapRatio: value}
+			return map[string]float64{MetricGapRatio: value}
 		})
 		for id, r := range made {
 			r.Diverged = diverged > 0 && id == runs(Cubic{Seeds: gapSeeds}, methods.MFVI)[diverged].ID()

@@ -127,6 +127,9 @@ func (c curve) stdFrom(low, high float64) float64 {
 	return stat.Mean(inside, nil)
 }
 
+// The metrics of Gap.
+const MetricGapRatio, metricGapCoverage = "gap_ratio", "gap_coverage95"
+
 // Gap measures what Figure 1 shows. "gap_ratio" is the mean standard deviation of the function in the middle of the gap,
 // x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]; a network without spread has none.
 // "gap_coverage95" is the part of the gap, |x| < 2, where x^3 is inside the central 95% of the function's draws.
@@ -147,9 +150,9 @@ func Gap(p *experiment.Predictions) (map[string]float64, error) {
 			inside++
 		}
 	}
-	found := map[string]float64{results.MetricNoiseStd: c.noise, results.MetricGapCoverage: inside / all}
+	found := map[string]float64{results.MetricNoiseStd: c.noise, metricGapCoverage: inside / all}
 	if slices.Max(c.std) > 0 { // the function differs from draw to draw
-		found[results.MetricGapRatio] = c.gapRatio()
+		found[MetricGapRatio] = c.gapRatio()
 	}
 	return found, nil
 }

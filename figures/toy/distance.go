@@ -9,7 +9,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -67,7 +66,7 @@ func (r run) spread(p *plot.Plot, withLegend bool) error {
 
 // drawMoons draws one panel of DistanceMoons.
 func drawMoons(p *plot.Plot, r experiment.Result) error {
-	p.Title.Text += fmt.Sprintf("\nat data %.2f, far away %.2f", r.Metrics[results.MetricEntropyData], r.Metrics[results.MetricEntropyFar])
+	p.Title.Text += fmt.Sprintf("\nat data %.2f, far away %.2f", r.Metrics[metricEntropyData], r.Metrics[metricEntropyFar])
 	kept, err := predictionsOf(r)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -41,7 +40,7 @@ func gapRuns(m experiment.Method) experiment.Experiments {
 
 // gapRatio is the mean gap ratio of a method.
 func gapRatio(m experiment.Method) tables.Mean {
-	return tables.Mean{Of: gapRuns(m), Metric: results.MetricGapRatio, Decimals: 2, Optional: true}
+	return tables.Mean{Of: gapRuns(m), Metric: MetricGapRatio, Decimals: 2, Optional: true}
 }
 
 // Tables are the tables of the toy problems.
@@ -63,7 +62,7 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 	for _, row := range gapRows {
 		ratio, above := gapRatio(row.Method), tables.Waits
 		coverage := ratio
-		coverage.Metric = results.MetricGapCoverage
+		coverage.Metric = metricGapCoverage
 		if ratios := x.Units(ratio); len(ratios) > 0 {
 			n := floats.Count(func(ratio float64) bool { return ratio > 1 }, slices.Collect(maps.Values(ratios)))
 			above = tables.Words("%d of %d", n, len(ratios))
@@ -83,7 +82,7 @@ func DistanceTable(x *tables.Index) (report.Table, error) {
 			return tables.Mean{Of: runs(data, m), Metric: metric, Decimals: decimals, Optional: true}
 		}
 		moons, cubic := Moons{Seeds: drawnSeeds}, Cubic{Seeds: drawnSeeds}
-		s.Add("", m.Name, cell(moons, results.MetricEntropyData, 3), cell(moons, results.MetricEntropyFar, 3), cell(cubic, results.MetricGapRatio, 2))
+		s.Add("", m.Name, cell(moons, metricEntropyData, 3), cell(moons, metricEntropyFar, 3), cell(cubic, MetricGapRatio, 2))
 	}
 	return s.Make(x)
 }

@@ -8,7 +8,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -19,7 +18,7 @@ func TestGapRatios(t *testing.T) {
 		if ratio == 0 || e.Preset != "toy.Paper" || e.Seed == 2 {
 			return nil
 		}
-		return map[string]float64{results.MetricGapRatio: ratio + 0.1*float64(e.Seed%2), results.MetricGapCoverage: 0.5}
+		return map[string]float64{MetricGapRatio: ratio + 0.1*float64(e.Seed%2), metricGapCoverage: 0.5}
 	}
 	made := measured(Sets()[0].Experiments, metrics)
 	diverged := runs(Cubic{Seeds: 2}, methods.MFVI)[1].ID()

@@ -103,6 +103,9 @@ func entropies(p *experiment.Predictions) ([]float64, *experiment.Prediction, er
 	return metrics.Entropy(s.Probabilities, moonsClasses), s, nil
 }
 
+// The metrics of Distance beside the accuracy.
+const metricEntropyData, metricEntropyFar = "entropy_data", "entropy_far"
+
 // Distance measures distance awareness: "accuracy" on unseen points, and the mean entropy of the predicted classes, in
 // nats, at the training points ("entropy_data") and at points of the map at least 1 away from all of them
 // ("entropy_far").
@@ -114,9 +117,9 @@ func Distance(p *experiment.Predictions) (map[string]float64, error) {
 	accuracy := metrics.Accuracy(s.Probabilities[knownPoints*moonsClasses:], moonsClasses, s.Labels[knownPoints:])
 	points, _ := moonsData(p.Split)
 	return map[string]float64{
-		results.MetricAccuracy:    accuracy,
-		results.MetricEntropyData: stat.Mean(entropy[mapCells:knownPoints], nil),
-		results.MetricEntropyFar:  stat.Mean(farFrom(points, entropy[:mapCells]), nil),
+		results.MetricAccuracy: accuracy,
+		metricEntropyData:      stat.Mean(entropy[mapCells:knownPoints], nil),
+		metricEntropyFar:       stat.Mean(farFrom(points, entropy[:mapCells]), nil),
 	}, nil
 }
 

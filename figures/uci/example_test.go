@@ -50,4 +50,5 @@ func Example() {
 	// nll − Density Uncertainty
 	// rmse
 	// rmse − Density Uncertainty
+	// runs
 }

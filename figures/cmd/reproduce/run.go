@@ -50,21 +50,21 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		}
 		return c.say(plan.String())
 	}
-	if len(missing) == 0 {
-		return nil
+	found := index.Results(list)
+	if len(missing) > 0 {
+		now, err := c.carryOut(ctx, experiment.Engine{Store: store, Networks: string(r.Networks)}, missing)
+		c.tell("%s, %d done now", results.Counted(len(missing), "experiment", "experiments"), len(now))
+		if err != nil {
+			return err
+		}
+		found = append(found, now...)
 	}
-	engine := experiment.Engine{Store: store, Networks: string(r.Networks)}
-	found, err := c.carryOut(ctx, engine, missing)
-	c.tell("%s, %d done now", results.Counted(len(missing), "experiment", "experiments"), len(found))
-	if err != nil {
-		return err
-	}
-	if bad := slices.DeleteFunc(found, func(r experiment.Result) bool { return !r.Diverged }); len(bad) > 0 {
+	if bad := slices.DeleteFunc(found, func(r experiment.Result) bool { return r.Reason == "" }); len(bad) > 0 {
 		reasons := map[string]int{}
 		for _, r := range bad {
 			reasons[r.Reason]++
 		}
-		text := fmt.Sprintf("%d of %s", len(bad), results.Counted(len(missing), "experiment", "experiments"))
+		text := fmt.Sprintf("%d of %s", len(bad), results.Counted(len(list), "experiment", "experiments"))
 		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 			text += fmt.Sprintf("\n  %d: %s", reasons[reason], reason)
 		}

@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"strings"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
@@ -20,15 +21,19 @@ import (
 // network is the network as it was trained.
 var network = nets.MLP{Layers: dul.Density{InitStd: 0.1}, Widths: []int{20}}
 
-// handler takes an input as a list of numbers, and returns an experiment.Answer.
+// handler takes an input as a list of numbers and, where the data have categories, of words. It returns an experiment.Answer.
 func handler(o *experiment.Opened) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var row []float64
+		var row []json.RawMessage
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&row); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		answer, err := o.Predict(r.Context(), row)
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.Trim(string(cell), `"`)
+		}
+		answer, err := o.PredictCells(r.Context(), cells...)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			return
