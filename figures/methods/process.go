@@ -89,6 +89,9 @@ func (DUEProcess) Draws() bool { return true }
 
 // Head implements experiment.Process.
 func (p DUEProcess) Head(t experiment.HeadTask) (experiment.Head, error) {
+	if err := p.Check(); err != nil {
+		return experiment.Head{}, err
+	}
 	var head baselines.DUE
 	if t.Classes == 0 {
 		head.Likelihood = baselines.Gaussian
