@@ -66,6 +66,11 @@ func TestGoroutines(t *testing.T) {
 // A predictor goes on in the model's stream of noise, sees parameters that have changed, and goes on after an error.
 func TestPredictor(t *testing.T) {
 	m, x := served(t), nets.Rows([]float64{1, 2}, 2)
+	for _, wrong := range []predict.Options{{Samples: -1}, {Coherent: true}} {
+		if _, err := predict.NewPredictor(m, wrong); err == nil {
+			t.Errorf("%+v has no error", wrong)
+		}
+	}
 	p := must.Get(predict.NewPredictor(m, predict.Options{Samples: 3}))(t)
 	first, second := must.Get(p.Predict(t.Context(), x))(t), must.Get(p.Predict(t.Context(), x))(t)
 	if slices.Equal(first.Mean[0], second.Mean[0]) {

@@ -126,12 +126,13 @@ type Predictor struct {
 
 var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
 
-// NewPredictor returns a Predictor. Close frees it.
+// NewPredictor returns a Predictor. Options that cannot be are an error. Close frees it.
 func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 	if m == nil {
 		return nil, errNoModel
 	}
-	return &Predictor{model: m, options: o}, m.Check()
+	_, err := o.withDefaults(m, false, 1)
+	return &Predictor{model: m, options: o}, errors.Join(m.Check(), err)
 }
 
 // Predict predicts by a model without replicas. Batch normalisation uses its running statistics; the noise of the layers is
