@@ -1,6 +1,12 @@
 package main
 
 import (
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -78,5 +84,40 @@ func TestFigures(t *testing.T) {
 			}
 			short(t, f.Caption)
 		})
+	}
+}
+
+// Numbers with a deviation or an interval in the tables of slides are those of some table, rounded.
+func TestSlides(t *testing.T) {
+	var all strings.Builder
+	for _, named := range paper().tables {
+		all.WriteString(must.Get(made(t, named).Render(report.Markdown))(t))
+	}
+	deviation, interval := regexp.MustCompile(`(\d+\.\d+) ± (\d+\.\d+)`), regexp.MustCompile(`(\S+) \((\S+) to (\S+)\)`)
+	known, found := deviation.FindAllStringSubmatch(all.String(), -1), 0
+	rounds := func(long, short string) bool {
+		a, b := must.Get(strconv.ParseFloat(long, 64))(t), must.Get(strconv.ParseFloat(short, 64))(t)
+		return math.Abs(a-b) < 0.51*math.Pow10(strings.Index(short, ".")+1-len(short))
+	}
+	for _, file := range must.Get(filepath.Glob("../../../notebooks/*.ipynb"))(t) {
+		for line := range strings.Lines(string(must.Get(os.ReadFile(file))(t))) {
+			if !strings.HasPrefix(strings.TrimSpace(line), `"| `) {
+				continue
+			}
+			for _, is := range deviation.FindAllStringSubmatch(line, -1) {
+				found++
+				if !slices.ContainsFunc(known, func(of []string) bool { return rounds(of[1], is[1]) && rounds(of[2], is[2]) }) {
+					t.Errorf("%s: %s is in no table", file, is[0])
+				}
+			}
+			for _, is := range interval.FindAllStringSubmatch(line, -1) {
+				if found++; !strings.Contains(all.String(), is[1]+" ["+is[2]+", "+is[3]+"]") {
+					t.Errorf("%s: %s is in no table", file, is[0])
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d numbers", found)
 	}
 }
