@@ -77,3 +77,11 @@ func (p Prose) fill(name string, data any) string {
 	}
 	return strings.TrimSpace(b.String())
 }
+
+// Counted is a number with the word for one, or for many.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

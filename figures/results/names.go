@@ -26,23 +26,7 @@ const (
 
 	MetricAccuracy = "accuracy" // part of the test examples, 0 to 1
 	MetricECE      = "ece10"    // expected calibration error with 10 bins
-
-	// Of chains (where.HMC): the largest split R-hat and the smallest effective sample size of the function at all
-	// inputs, the mean acceptance probability, the number of divergent transitions, and the step size.
-	MetricRHat          = "rhat"
-	MetricEffectiveSize = "effective_size"
-	MetricAcceptance    = "acceptance"
-	MetricDivergences   = "divergences"
-	MetricStepSize      = "step_size"
 )
-
-// Counted is a number with the word for one, or for many.
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
 
 // DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the
 // working directory.

@@ -142,17 +142,6 @@ func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 	return value, err
 }
 
-// Missing lists the experiments that have no result, in their order.
-func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {
-	var missing experiment.Experiments
-	for i, id := range list.IDs() {
-		if _, has := x.results[id]; !has {
-			missing = append(missing, list[i])
-		}
-	}
-	return missing
-}
-
 // DivergedAlone is the verdict on experiments against a reference of which only one side diverged: report.Worse if all
 // were run and some diverged and none of the reference's, report.Better the other way round, and "" otherwise.
 func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {

@@ -26,7 +26,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/toy"
@@ -281,10 +280,10 @@ func (p exactProblem) diagnostics(x *tables.Index) []string {
 		if !done {
 			return nil
 		}
-		rHat, size = max(rHat, r.Metrics[results.MetricRHat]), min(size, r.Metrics[results.MetricEffectiveSize])
-		divergences += r.Metrics[results.MetricDivergences]
+		rHat, size = max(rHat, r.Metrics[metricRHat]), min(size, r.Metrics[metricEffectiveSize])
+		divergences += r.Metrics[metricDivergences]
 	}
-	return []string{fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s.", p.title, rHat, size, results.Counted(int(divergences), "divergence", "divergences"))}
+	return []string{fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s.", p.title, rHat, size, report.Counted(int(divergences), "divergence", "divergences"))}
 }
 
 // exactRegions are the regions in the words of the table.

@@ -11,8 +11,18 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/spec"
+)
+
+// The metrics of HMC: the largest split R-hat and the smallest effective sample size of the function at all inputs, the mean
+// acceptance probability, the number of divergent transitions, and the step size.
+const (
+	metricRHat          = "rhat"
+	metricEffectiveSize = "effective_size"
+	metricAcceptance    = "acceptance"
+	metricDivergences   = "divergences"
+	metricStepSize      = "step_size"
 )
 
 // HMC draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
@@ -77,8 +87,8 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 		return nil, nil, err
 	}
 	found := map[string]float64{
-		results.MetricAcceptance: chains.Acceptance, results.MetricDivergences: float64(chains.Divergences), results.MetricStepSize: chains.StepSize,
-		results.MetricRHat: 0, results.MetricEffectiveSize: math.Inf(1),
+		metricAcceptance: chains.Acceptance, metricDivergences: float64(chains.Divergences), metricStepSize: chains.StepSize,
+		metricRHat: 0, metricEffectiveSize: math.Inf(1),
 	}
 	var all []experiment.Prediction
 	for _, set := range d.Sets {
@@ -105,10 +115,10 @@ func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 			}
 			rHat, size := metrics.SplitRHat(function), metrics.EffectiveSize(function)
 			if math.IsNaN(rHat + size) {
-				return nil, nil, fmt.Errorf("where: chains with acceptance %.3g and %s do not move: %w", chains.Acceptance, results.Counted(chains.Divergences, "divergence", "divergences"), metrics.ErrValue)
+				return nil, nil, fmt.Errorf("where: chains with acceptance %.3g and %s do not move: %w", chains.Acceptance, report.Counted(chains.Divergences, "divergence", "divergences"), metrics.ErrValue)
 			}
-			found[results.MetricRHat] = max(found[results.MetricRHat], rHat)
-			found[results.MetricEffectiveSize] = min(found[results.MetricEffectiveSize], size)
+			found[metricRHat] = max(found[metricRHat], rHat)
+			found[metricEffectiveSize] = min(found[metricEffectiveSize], size)
 		}
 		mixed, err := predict.Mix(kept...)
 		if err != nil {

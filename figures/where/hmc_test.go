@@ -53,8 +53,8 @@ func TestHMC(t *testing.T) {
 		}
 	}
 	for name, between := range map[string][2]float64{
-		results.MetricRHat: {0.99, 1.2}, results.MetricEffectiveSize: {40, 1000}, results.MetricAcceptance: {0.5, 1},
-		results.MetricDivergences: {0, 0}, results.MetricStepSize: {0.1, 3}, results.MetricRMSE: {0.01, 0.15},
+		metricRHat: {0.99, 1.2}, metricEffectiveSize: {40, 1000}, metricAcceptance: {0.5, 1},
+		metricDivergences: {0, 0}, metricStepSize: {0.1, 3}, results.MetricRMSE: {0.01, 0.15},
 	} {
 		if v, has := r.Metrics[name]; !has || v < between[0] || v > between[1] {
 			t.Errorf("%s is %v (%t), want between %v and %v", name, v, has, between[0], between[1])

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
@@ -35,14 +35,15 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(e experiment.Experiment) bool {
-		_, has := index.Find(e)
-		return !has
-	})
-	if len(list) == 0 {
+	stored := slices.DeleteFunc(index.Results(list), func(r experiment.Result) bool { return r.ID == "" })
+	if len(stored) == 0 {
 		return usagef("%s has none of these experiments", store.Folder)
 	}
 	if !a.Measure {
+		list = nil
+		for _, r := range stored {
+			list = append(list, *r.Experiment)
+		}
 		found, err := c.carryOut(ctx, experiment.Engine{}, list)
 		if ctx.Err() != nil {
 			return err
@@ -51,8 +52,7 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 	}
 	var found []experiment.Result
 	missing := 0
-	for _, e := range list {
-		r, _ := index.Find(e)
+	for _, r := range stored {
 		p, err := r.Predictions()
 		switch {
 		case errors.Is(err, experiment.ErrNoPredictions), err == nil && p.Partial:
@@ -63,14 +63,14 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 		case p.Diverged: // there is nothing to measure
 			continue
 		}
-		now := experiment.Result{}.Of(e)
-		if now.Metrics, err = experiment.Measure(e, p); err != nil {
+		now := experiment.Result{}.Of(*r.Experiment)
+		if now.Metrics, err = experiment.Measure(*r.Experiment, p); err != nil {
 			return err
 		}
 		found = append(found, now)
 	}
 	if missing > 0 {
-		c.tell("%s no predictions here", results.Counted(missing, "result has", "results have"))
+		c.tell("%s no predictions here", report.Counted(missing, "result has", "results have"))
 	}
 	return c.compare(index, found, measuringRounds)
 }
@@ -104,7 +104,7 @@ func (c command) compare(index *tables.Index, found []experiment.Result, roundin
 		}
 	}
 	fmt.Fprintf(&text, "of %s %d equal the stored ones, and %d more up to rounding (relative differences of at most %.0e)\n",
-		results.Counted(len(found), "result", "results"), same, rounded, rounding)
+		report.Counted(len(found), "result", "results"), same, rounded, rounding)
 	err := c.say(text.String())
 	if others := len(found) - same - rounded; others > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d results differ from the stored ones; another version, backend or processor can be the reason", others, len(found)))

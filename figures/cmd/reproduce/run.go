@@ -11,7 +11,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
@@ -38,8 +38,13 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 	if err != nil {
 		return err
 	}
-	missing := index.Missing(list)
-	c.tell("%s, %d already in %s, %d to run", results.Counted(len(list), "experiment", "experiments"), len(list)-len(missing), store.Folder, len(missing))
+	found, missing := index.Results(list), experiment.Experiments(nil)
+	for _, r := range found {
+		if r.ID == "" {
+			missing = append(missing, *r.Experiment)
+		}
+	}
+	c.tell("%s, %d already in %s, %d to run", report.Counted(len(list), "experiment", "experiments"), len(list)-len(missing), store.Folder, len(missing))
 	if least := cifar.Roofline(missing); least > 0 {
 		c.tell("on an H100 at least %s, by the sizes of what its kernels move and multiply; expect two or three times as long", least.Round(time.Minute))
 	}
@@ -50,10 +55,9 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		}
 		return c.say(plan.String())
 	}
-	found := index.Results(list)
 	if len(missing) > 0 {
 		now, err := c.carryOut(ctx, experiment.Engine{Store: store, Networks: string(r.Networks)}, missing)
-		c.tell("%s, %d done now", results.Counted(len(missing), "experiment", "experiments"), len(now))
+		c.tell("%s, %d done now", report.Counted(len(missing), "experiment", "experiments"), len(now))
 		if err != nil {
 			return err
 		}
@@ -64,7 +68,7 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		for _, r := range bad {
 			reasons[r.Reason]++
 		}
-		text := fmt.Sprintf("%d of %s", len(bad), results.Counted(len(list), "experiment", "experiments"))
+		text := fmt.Sprintf("%d of %s", len(bad), report.Counted(len(list), "experiment", "experiments"))
 		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 			text += fmt.Sprintf("\n  %d: %s", reasons[reason], reason)
 		}

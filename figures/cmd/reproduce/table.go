@@ -16,7 +16,6 @@ import (
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -179,7 +178,7 @@ func citation(used map[string]experiment.Result) string {
 	for _, name := range slices.Sorted(maps.Keys(count)) {
 		presets = append(presets, fmt.Sprintf("%d %s", count[name], name))
 	}
-	text := fmt.Sprintf("densityuncertainty %s, %s", environment.Version(), results.Counted(len(used), "run", "runs"))
+	text := fmt.Sprintf("densityuncertainty %s, %s", environment.Version(), report.Counted(len(used), "run", "runs"))
 	if len(presets) > 0 {
 		text += ": " + strings.Join(presets, "; ")
 	}
