@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -165,9 +166,13 @@ func (f *fit) keepEpoch(model int, at train.Progress) error {
 		return nil
 	}
 	l := at.Losses
-	line, curves := fmt.Appendf(nil, curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy), &Store{Folder: f.Curves}
+	line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy)
 	for _, e := range f.list {
-		if err := curves.addOnce(e.id+csvExtension, []byte(curveHead), line, line); err != nil {
+		file, whole := filepath.Join(f.Curves, e.id+csvExtension), line
+		if _, missing := os.Stat(file); missing != nil {
+			whole = curveHead + line
+		}
+		if err := appendTo(file, []byte(whole)); err != nil { // what is there is not read, however long
 			return err
 		}
 	}

@@ -127,7 +127,7 @@ type scale struct {
 	Unit, Zero float64
 }
 
-// likelihoodText is a likelihood as the identity has it; "" for one that has none, which Check refuses.
+// likelihoodText is a likelihood as the identity has it.
 func likelihoodText(l likelihood.Likelihood) string {
 	tree, _, _ := spec.Of(&l, "Likelihood")
 	return spec.Text(tree)
@@ -244,8 +244,8 @@ type Epoch struct {
 	train.Losses
 }
 
-// Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. If a training was killed and resumed, some
-// epochs may be there twice; the last counts. An experiment that was not trained has no epochs.
+// Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. If a training was killed and
+// resumed, some epochs may be there twice; the last counts. An experiment that was not trained has no epochs.
 func Curve(folder string, e Experiment) ([]Epoch, error) {
 	file := filepath.Join(folder, e.ID()+csvExtension)
 	content, err := os.ReadFile(file)

@@ -85,7 +85,12 @@ func addLines(path string, choose func(before []byte) ([]byte, error)) (err erro
 	if err := os.Truncate(path, int64(len(before))); err != nil {
 		return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
+	return appendTo(path, added)
+}
+
+// appendTo adds to the end of a file, which it makes if there is none.
+func appendTo(path string, added []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err == nil {
 		_, err = f.Write(added) // with one call, so that a kill leaves whole lines, and at most the beginning of one
 		err = errors.Join(err, f.Close())

@@ -64,10 +64,11 @@ func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if err != nil || outside { // what has no identity of its own is not remembered
 		return traitsWith(e, Data{Train: answers})
 	}
-	known, has := methodTraits.Load(spec.Text(tree))
+	text := spec.Text(tree)
+	known, has := methodTraits.Load(text)
 	if !has {
 		if known, err = traitsWith(e, Data{Train: answers}); err == nil {
-			methodTraits.Store(spec.Text(tree), known)
+			methodTraits.Store(text, known)
 		}
 	}
 	return known.(Traits), err

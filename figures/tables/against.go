@@ -21,7 +21,7 @@ import (
 // metrics.PairedDifference. If runs of one side diverged, or are of other splits or seeds, there is no test.
 func Against(list []experiment.Result, reference string, names ...string) (report.Table, error) {
 	t := report.Table{Name: "against", Columns: []string{"Metric"},
-		Caption: "Mean ± standard deviation of runs. Below: differences of n pairs with 95% intervals; * significant at 5% among all of the table. No test: runs diverged, or splits or seeds differ. A run counts as diverged, too, if its RMSE is more than 3 times that of predicting the mean target."}
+		Caption: fmt.Sprintf("Mean ± standard deviation of runs. Below: differences of n pairs with 95%% intervals; * significant at 5%% among all of the table. No test: runs diverged, or splits or seeds differ. A run counts as diverged, too, if its RMSE is more than %d times that of predicting the mean target.", hopeless)}
 	if len(list) == 0 {
 		return t, errors.New("tables: there are no results")
 	}
