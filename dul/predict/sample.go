@@ -48,10 +48,18 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error) {
+// check says which options cannot be.
+func (o Options) check() error {
 	if o.Samples < 0 || o.BatchSize < 0 {
-		return o, fmt.Errorf("%d samples in batches of %d; neither may be negative", o.Samples, o.BatchSize)
+		return fmt.Errorf("%d samples in batches of %d; neither may be negative", o.Samples, o.BatchSize)
 	}
+	if o.Coherent && (o.Seed == nil || o.Training) {
+		return errors.New("predict.Options.Coherent needs a Seed, by which batches share their noise, and no Training, in which a prediction depends on its batch")
+	}
+	return nil
+}
+
+func (o Options) withDefaults(m *nets.Model, images bool, n int) Options {
 	if o.Samples == 0 {
 		o.Samples = 25
 	}
@@ -63,10 +71,7 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error
 	if o.BatchSize == 0 || o.BatchSize > n {
 		o.BatchSize = n
 	}
-	if o.Coherent && (o.Seed == nil || o.Training) {
-		return o, errors.New("predict.Options.Coherent needs a Seed, by which batches share their noise, and no Training, in which a prediction depends on its batch")
-	}
-	return o, nil
+	return o
 }
 
 // A Prediction is what M samples say of N inputs.
@@ -131,8 +136,7 @@ func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 	if m == nil {
 		return nil, errNoModel
 	}
-	_, err := o.withDefaults(m, false, 1)
-	return &Predictor{model: m, options: o}, errors.Join(m.Check(), err)
+	return &Predictor{model: m, options: o}, errors.Join(m.Check(), o.check())
 }
 
 // Predict predicts by a model without replicas. Batch normalisation uses its running statistics; the noise of the layers is
@@ -243,10 +247,7 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		found = append(found, &Prediction{LastConvolution: -1})
 	}
 	pixels, images := inputs[0].(nets.Pixels)
-	o, err := p.options.withDefaults(p.model, images, total)
-	if err != nil {
-		return nil, err
-	}
+	o := p.options.withDefaults(p.model, images, total)
 	shape := fmt.Sprint(o.BatchSize, pixels.Height, pixels.Width, pixels.Standardization)
 	if x, is := inputs[0].(nets.Floats); is {
 		shape = fmt.Sprint(o.BatchSize, x.Shape)
