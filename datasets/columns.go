@@ -109,10 +109,11 @@ func (c Columns) Fill(row []float64, s Scaler) error {
 				return fmt.Errorf("datasets: %s, and no training row is like this; leave the row out, put rare categories together, or choose other training rows", column.inputs()[k])
 			}
 		}
-		if column.Categories != nil && floats.Count(func(v float64) bool { return v == 1 }, row[at:at+n]) != 1 {
+		equal := func(to float64) int { return floats.Count(func(v float64) bool { return v == to }, row[at:at+n]) }
+		if column.Categories != nil && (equal(1) != 1 || equal(0) != n-1) {
 			return fmt.Errorf("datasets: %s has the numbers %v; one of them must be 1, and the others 0", column.Name, row[at:at+n])
 		}
-		if column.MayMiss && math.IsNaN(row[at]) != (row[at+1] == 1) {
+		if missing := math.IsNaN(row[at]); column.MayMiss && !(missing && row[at+1] == 1 || !missing && row[at+1] == 0) {
 			return fmt.Errorf("datasets: %s is %g, with %g in the column for what is missing; a missing number is NaN with 1, and any other has 0", column.Name, row[at], row[at+1])
 		}
 		if column.MayMiss && math.IsNaN(row[at]) {

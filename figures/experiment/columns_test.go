@@ -56,7 +56,7 @@ func TestTableOfCategories(t *testing.T) {
 	if _, err := o.PredictCells(t.Context(), "elm", "old"); err == nil || !strings.Contains(err.Error(), `the row ["elm" "old"]`) || !strings.Contains(err.Error(), `there is no category "elm"`) || !strings.Contains(err.Error(), "column 2: age: ") {
 		t.Errorf("the error is %v", err)
 	}
-	for _, row := range [][]float64{{1, 1, 0, 1000, 0}, {0, 0, 0, 1000, 0}, {1, 0, 0, math.NaN(), 0}, {1, 0, 0, 1000, 1}} {
+	for _, row := range [][]float64{{1, 1, 0, 1000, 0}, {0, 0, 0, 1000, 0}, {1, 0.5, 0, 1000, 0}, {1, 0, 0, math.NaN(), 0}, {1, 0, 0, 1000, 1}, {1, 0, 0, 1000, 0.5}} {
 		if _, err := o.Predict(t.Context(), row); err == nil || !strings.Contains(err.Error(), "must be 1") && !strings.Contains(err.Error(), "in the column for what is missing") {
 			t.Errorf("%v: the error is %v", row, err)
 		}

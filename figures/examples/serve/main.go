@@ -7,10 +7,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log"
 	"net/http"
 	"os"
-	"strings"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
@@ -24,14 +24,16 @@ var network = nets.MLP{Layers: dul.Density{InitStd: 0.1}, Widths: []int{20}}
 // handler takes an input as a list of numbers and, where the data have categories, of words. It returns an experiment.Answer.
 func handler(o *experiment.Opened) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var row []json.RawMessage
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&row); err != nil {
+		var row []any
+		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+		body.UseNumber() // as it is written
+		if err := body.Decode(&row); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = strings.Trim(string(cell), `"`)
+			cells[i] = fmt.Sprint(cell)
 		}
 		answer, err := o.PredictCells(r.Context(), cells...)
 		if err != nil {

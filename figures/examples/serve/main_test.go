@@ -111,7 +111,7 @@ func TestClients(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for question, want := range map[string]int{"[1]": http.StatusUnprocessableEntity, "[1, null]": http.StatusUnprocessableEntity, `{"x": 1}`: http.StatusBadRequest, "": http.StatusBadRequest} {
+	for question, want := range map[string]int{"[1]": http.StatusUnprocessableEntity, "[1, null]": http.StatusUnprocessableEntity, `[1, "2\u002e5"]`: http.StatusOK, `{"x": 1}`: http.StatusBadRequest, "": http.StatusBadRequest} {
 		if status, text := ask(question); status != want {
 			t.Errorf("%q: status %d, want %d: %s", question, status, want, text)
 		}
