@@ -103,8 +103,7 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	}
 }
 
-// identified is the part of an experiment that decides its group's identity, with a pointer in the place of the function of its
-// network.
+// identified is the part of an experiment that decides its group's identity. A pointer stands for the function of its network.
 func (e Experiment) identified() any {
 	after := spec.Outside(e.Task.After)
 	var network unsafe.Pointer

@@ -268,7 +268,7 @@ func imageTable(x *tables.Index) (report.Table, error) {
 		lacking = errors.Join(lacking, err)
 		return found
 	}
-	var complete []experiment.Experiments // of the methods in fewMethods of which no run is missing
+	var complete []experiment.Experiments // the runs of each of fewMethods that lacks none
 	for _, m := range append(fewMethods(), methods.Ensemble) {
 		runs, cells := fewRuns(m), []tables.Mean(nil)
 		for _, score := range imageScores {

@@ -87,7 +87,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Numbers with a deviation or an interval in the tables of slides are those of some table, rounded.
+// Every number with a deviation or an interval on a slide is in some table, where it may have more digits.
 func TestSlides(t *testing.T) {
 	var all strings.Builder
 	for _, named := range paper().tables {
