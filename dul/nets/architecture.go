@@ -142,7 +142,13 @@ func TakesReplicas(network Network) bool {
 //
 // The result also has the methods of ConvLayers, and Norm of batch normalisation; Conv panics if
 // the family has no convolution. Energies names the layers by their scopes below s.
-func Positions(layers Layers, s *model.Scope) Layers { return positions{layers, s.Scope()} }
+// Applied to such layers again, as those that a Func is given, it changes nothing.
+func Positions(layers Layers, s *model.Scope) Layers {
+	if p, done := layers.(positions); done {
+		return p
+	}
+	return positions{layers, s.Scope()}
+}
 
 // positions applies layers at each position, and notes where each energy comes from.
 type positions struct {
@@ -196,9 +202,8 @@ func (p positions) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 // noted builds a layer and notes its energies under its name.
 func (p positions) noted(s *model.Scope, x *graph.Node, w conv.Window, build func() *graph.Node) *graph.Node {
 	g := x.Graph()
-	before := len(stochastic.LayerLossesOf(g).Energies)
+	before, energies := len(stochastic.LayerLossesOf(g).Energies), Energies(g) // without those that other positions inside note
 	y := BuildLayer(p.layers, s, x, build)
-	energies := Energies(g)
 	name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), p.base), model.ScopeSeparator)
 	for _, energy := range stochastic.LayerLossesOf(g).Energies[before:] {
 		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})

@@ -107,7 +107,8 @@ func TestLossesOfPositions(t *testing.T) {
 		params.SetSeeds(store, 1)
 		results := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
 			params.SetReplicas(in[0].Graph(), lead)
-			y := nets.Positions(l, s).Dense(s.In("hidden").In("layer"), in[0], 3)
+			type own struct{ nets.Layers } // positions inside of others count once
+			y := nets.Positions(nets.Positions(own{nets.Positions(l, s)}, s), s).Dense(s.In("hidden").In("layer"), in[0], 3)
 			if energies := nets.Energies(y.Graph()); len(energies) == 1 && energies[0].Layer != "hidden/layer" {
 				t.Errorf("the layer is called %q", energies[0].Layer)
 			}

@@ -218,7 +218,7 @@ func TestSameSeedSameModel(t *testing.T) {
 }
 
 // Pretraining improves the energy models and moves nothing but them and running
-// statistics. No buffer of noise is left over.
+// statistics, also where the schedule warms up. No buffer of noise is left over.
 func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 	eachTrial(t, func(t *testing.T, c trial) {
 		c.Epochs, c.PretrainEpochs = 0, 1
@@ -228,6 +228,13 @@ func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 		still.fit(t, before)
 		var losses []float64
 		c.PretrainEpochs = 60
+		warm := c.Schedule
+		c.Schedule = rates(func(t, total int) float64 {
+			if t == 0 {
+				return 1e-12
+			}
+			return warm.Rate(t, total)
+		})
 		c.Progress = func(p train.Progress) {
 			if !p.Pretraining {
 				t.Errorf("step %d is not reported as pretraining", p.Step)

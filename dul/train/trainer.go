@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,9 @@ type Settings struct {
 	// the first group that contains it; one in no group stays as it is. That
 	// nothing at all is trained is an error.
 	Groups []Group
-	// PretrainEpochs are spent on the generative objective alone, at the
-	// schedule's first learning rate, before the joint training. The running
-	// statistics of batch normalisation move there too.
+	// PretrainEpochs are spent on the generative objective alone, at the largest
+	// learning rate that the schedule has in the joint training, which comes after.
+	// The running statistics of batch normalisation move there too.
 	PretrainEpochs int
 	// PretrainGroups take the place of Groups there; nil means Groups without
 	// parameters of other roles than params.Generative. Leave other parameters out:
@@ -207,6 +208,9 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 		}
 	}
 	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps
+	if err := r.checkRates(); err != nil {
+		return err
+	}
 	r.source = r.newSource()
 	defer func() { err = errors.Join(err, freed(r.source.resident()...)) }()
 	if t.Checkpoints.Folder != "" {
@@ -231,9 +235,10 @@ type run struct {
 	data       []Dataset // of each replica
 	orders     []*order  // of each replica
 	source     source
-	epochSteps int // steps of an epoch
-	steps      int // of the run
-	step       int // done
+	epochSteps int     // steps of an epoch
+	steps      int     // of the run
+	step       int     // done
+	peak       float64 // the largest learning rate
 	state
 	saves *saves // nil without checkpoints
 	speed speed
@@ -308,6 +313,19 @@ func (r *run) checkData() error {
 	return nil
 }
 
+// checkRates looks at the learning rates of all steps before the first one. A schedule may start at 0, to warm up.
+func (r *run) checkRates() error {
+	total := cmp.Or(r.Epochs, r.PretrainEpochs) * r.epochSteps
+	for t := range total {
+		rate := r.Schedule.Rate(t, total)
+		if !amount(rate) {
+			return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", t+1, rate)
+		}
+		r.peak = max(r.peak, rate)
+	}
+	return nil
+}
+
 // The names of the phases, and the scopes of their optimizers' states in the store.
 const (
 	pretraining = "pretraining"
@@ -319,7 +337,7 @@ type phase struct {
 	name       string
 	epochs     int
 	groups     []Group
-	generative bool // only the generative objective, at a constant rate
+	generative bool // only the generative objective, at the largest rate
 }
 
 // train runs the steps that are left.
@@ -359,13 +377,9 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 		}
 		began := time.Now()
 		b := batch{r.rows(), r.step / r.epochSteps, r.step % r.epochSteps}
-		t := r.step - first
-		if p.generative {
-			t = 0
-		}
-		rate := r.Schedule.Rate(t, end-first)
-		if !amount(rate) {
-			return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", r.step+1, rate)
+		rate := r.peak
+		if !p.generative {
+			rate = r.Schedule.Rate(r.step-first, end-first)
 		}
 		losses, compiled, err := executions.execute(b, rate, r.step-first+1)
 		if err != nil {

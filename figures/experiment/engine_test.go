@@ -256,6 +256,40 @@ func TestOwnLikelihood(t *testing.T) {
 	}
 }
 
+// censored is exponential survival: a target is a time, and 1 where it is that of the event.
+type censored struct{ laplace }
+
+func (censored) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	column := func(i int) *graph.Node { return graph.SliceAxis(targets, -1, graph.AxisElem(i)) }
+	return graph.Sub(graph.Mul(column(0), graph.Exp(outputs)), graph.Mul(column(1), outputs))
+}
+
+// tossed is an own likelihood of labels that is no Classification.
+type tossed struct{ laplace }
+
+func (tossed) NLL(_ *model.Scope, outputs, labels *graph.Node) *graph.Node {
+	chosen := graph.ConvertDType(graph.Squeeze(graph.OneHot(labels, 2, outputs.DType()), -2), outputs.DType())
+	return graph.ReduceAndKeep(graph.Mul(chosen, graph.Log1P(graph.Exp(graph.Concatenate([]*graph.Node{outputs, graph.Neg(outputs)}, -1)))), graph.ReduceSum, -1)
+}
+
+// The answers of a likelihood of your own may be several columns, or labels.
+func TestAnswersOfOwnLikelihood(t *testing.T) {
+	times, labels := line(6, 1), line(6, 1)
+	times.Targets = []float64{1, 1, 2, 0, 3, 1, 4, 1, 2, 1, 1, 0}
+	labels.Targets, labels.Labels = nil, []int{0, 1, 0, 1, 1, 1}
+	for _, c := range []struct {
+		l likelihood.Likelihood
+		d train.Dataset
+	}{{censored{}, times}, {tossed{}, labels}} {
+		task := experiment.Task{Name: "own", Data: experiment.Arrays{Train: c.d, Sets: []experiment.Set{{Name: "test", Dataset: c.d}}}, Network: nets.MLP{}, Likelihood: c.l}
+		list := must.Get(task.Experiments(experiment.Adam(300, 6, 0.1), 1, experiment.Method{Name: "plain", Layers: baselines.Deterministic{}}))(t)
+		set := setOf(t, must.Get(experiment.Run(t.Context(), list...))(t)[0], "test")
+		if nll := must.Get(set.NLL(1))(t); !(nll < 1.8) || len(set.Outputs[0]) != 6 {
+			t.Errorf("%T: the NLL is %v", c.l, nll)
+		}
+	}
+}
+
 // Likelihoods of package likelihood have metrics, in an ensemble too, which come out the same from a store.
 func TestDistributions(t *testing.T) {
 	counts := smallTable("counts")

@@ -47,7 +47,8 @@ func (t Traits) Has(role params.Role) bool {
 var methodTraits sync.Map
 
 // MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
-// groups and samples. A Gaussian process may be for a likelihood. They are found out once.
+// groups and samples. A Gaussian process may be for a likelihood. They are found out once. A likelihood of your own may be of
+// several target columns, up to mostColumns, or of labels.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if m.Layers == nil && m.Process == nil {
 		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
@@ -55,23 +56,40 @@ func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if l == nil {
 		return Traits{}, errors.New("experiment: Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
 	}
-	answers := train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, 4, 5, 6}, 2), Targets: []float64{1, 2, 3}}
-	if isClassification(l) {
-		answers.Targets, answers.Labels = nil, []int{0, 1, 0}
-	}
 	e := Experiment{Task: Task{Network: nets.MLP{Widths: []int{2}}, Likelihood: l}, Method: m}
 	tree, outside, err := spec.Of(e, "Experiment")
 	if err != nil || outside { // what has no identity of its own is not remembered
-		return traitsWith(e, Data{Train: answers})
+		return probed(e)
 	}
 	text := spec.Text(tree)
 	known, has := methodTraits.Load(text)
 	if !has {
-		if known, err = traitsWith(e, Data{Train: answers}); err == nil {
+		if known, err = probed(e); err == nil {
 			methodTraits.Store(text, known)
 		}
 	}
 	return known.(Traits), err
+}
+
+// mostColumns is how many target columns a likelihood is probed with at most.
+const mostColumns = 8
+
+// probed are the traits with made-up data. A likelihood of your own does not say which answers it is for: the first that
+// suit it are taken, from one target column up, and labels last.
+func probed(e Experiment) (t Traits, first error) {
+	x := nets.Rows([]float64{1, 2, 3, 4, 5, 6}, 2)
+	answers := []train.Dataset{{Inputs: x, Labels: []int{0, 1, 0}}}
+	for columns := mostColumns; columns > 0 && !isClassification(e.Task.Likelihood); columns-- {
+		answers = append([]train.Dataset{{Inputs: x, Targets: make([]float64, 3*columns)}}, answers...)
+	}
+	for _, d := range answers {
+		t, err := traitsWith(e, Data{Train: d})
+		if err == nil {
+			return t, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return t, first
 }
 
 // traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the
@@ -105,6 +123,15 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 	b.coherent = e.Recipe.Coherent
 	err = b.build(network, e.Task.Likelihood, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Noise = stochastic.HasNoise(outputs.Graph())
+		energies := nets.Energies(outputs.Graph())
+		if t.Energies && len(energies) == 0 {
+			panic(errors.New("the layers' energies are not noted; build layers by nets.Positions"))
+		}
+		for _, l := range energies {
+			if dims := l.Energy.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
+				panic(fmt.Errorf("the energy of layer %s has the shape %v for %d examples; want [%d, 1]", l.Layer, dims, rows, rows))
+			}
+		}
 	})
 	return t, err
 }
