@@ -37,7 +37,7 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 	var rows []row
 	var err error
 	for _, d := range []Images{ten, hundred} {
-		x, err = withEnsemble(x, list(compared, d, 1, methods.Ensemble)[0], list(compared, d, methods.EnsembleMembers, methods.Deterministic))
+		x, err = WithEnsemble(x, list(compared, d, 1, methods.Ensemble)[0], list(compared, d, methods.EnsembleMembers, methods.Deterministic))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -358,10 +358,10 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 	return p, nil
 }
 
-// withEnsemble adds the result of the deep ensemble of an experiment that is made of the predictions of single networks, if
+// WithEnsemble adds the result of the deep ensemble of an experiment that is made of the predictions of single networks, if
 // methods.EnsembleMembers of those have results and the ensemble was not trained as such. The experiment's metrics are measured
 // from the mean of their predictions.
-func withEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.Experiments) (*tables.Index, error) {
+func WithEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.Experiments) (*tables.Index, error) {
 	type key string
 	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
 	members, _ := found(unwatched, networks)

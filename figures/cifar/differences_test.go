@@ -98,6 +98,15 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// Probabilities three times too sure are calibrated by the temperature 3, which the held-out images tell.
+func TestTempered(t *testing.T) {
+	p := must.Get(spoken(t, list(Paper, ten, 1, methods.Deterministic)[0], 3000, 2, 6).Predictions())(t)
+	found, before := must.Get(Tempered(p))(t), must.Get(Scores(p))(t)
+	if math.Abs(found[MetricTemperature]-3) > 0.3 || found["ece10_tempered"] > 0.04 || before["ece10"] < 0.1 || found["nll_tempered"] > before["nll"]-0.1 || found["brier_tempered"] > before["brier"] {
+		t.Errorf("%v, before %v", found, before)
+	}
+}
+
 // A difference of which the seeds disagree is not significant.
 func TestSeedsThatDisagree(t *testing.T) {
 	const n = 3000

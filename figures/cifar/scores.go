@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
@@ -200,6 +201,27 @@ func rescaled(probabilities []float64, classes int, others []float64, labels []i
 		return nil, 0, err
 	}
 	return metrics.Softmax(logits(probabilities), classes, temperature), temperature, nil
+}
+
+// MetricTemperature names the temperature of Tempered, and TemperedEnding ends the names of its other metrics.
+const MetricTemperature, TemperedEnding = "temperature", "_tempered"
+
+// Tempered measures the NLL, the calibration error and the Brier score of the test images with the temperature that is best
+// for the held-out images, if the predictions have these and some temperature is best: for any method, the control that needs
+// no noise.
+func Tempered(p *experiment.Predictions) (map[string]float64, error) {
+	test, err := p.Set(TestSet)
+	held, _ := p.Set(HeldOutSet)
+	if err != nil || held == nil {
+		return nil, err
+	}
+	probabilities, temperature, err := rescaled(test.Probabilities, test.Width, held.Probabilities, held.Labels)
+	if err != nil || probabilities == nil {
+		return nil, err
+	}
+	s := newScores(probabilities, test.Width, test.Labels, temperature)
+	return map[string]float64{MetricTemperature: temperature, "nll" + TemperedEnding: stat.Mean(s.nll, nil), "brier" + TemperedEnding: stat.Mean(s.brier, nil),
+		"ece10" + TemperedEnding: s.outcomes.ECE(10)}, nil
 }
 
 // logits are those of probabilities, up to a number for each example, which makes no difference. A probability of 0 is

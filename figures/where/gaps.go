@@ -23,7 +23,7 @@ import (
 
 // Sets are the experiments of the questions.
 func Sets() []tables.Set {
-	return slices.Concat(gapSets(), []tables.Set{functionSet(), imageSet()}, exactSets(), decisionSets())
+	return slices.Concat(gapSets(), []tables.Set{functionSet()}, imageSets(), exactSets(), decisionSets())
 }
 
 // Tables are the answers as tables.
@@ -33,6 +33,7 @@ func Tables() []tables.Named {
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: exactTable},
 		{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Make: exactGapsTable},
 		{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Make: imageTable},
+		{Name: "where-images-all", Doc: "does it with all images of CIFAR-10 at half the size, and noise that is alive?", Make: allImageTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: functionTable},
 		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: decisionTable},
 		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: banditTable},

@@ -1,6 +1,7 @@
 package where
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
@@ -23,10 +25,21 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// FewImages are images of half the height and width, of which few are trained on, so that a network can memorise them. A pixel
-// is the mean of the bytes of four, rounded; colours are standardised by the means and deviations of the small training images.
-// Sets with labels are added to those of cifar.Images: the first training images, to see how far the network is from them on
-// others, and the first test images with each of datasets.Corruptions and strengths.
+// HalfImages are images of half the height and width. A pixel is the mean of the bytes of four, rounded; colours are
+// standardised by the means and deviations of the small training images. A set with labels is added to those of
+// cifar.Images: the first training images, to see how far the network is from them on others.
+type HalfImages struct{ cifar.Images }
+
+// Identity implements spec.Identifier.
+func (d HalfImages) Identity() spec.Identity {
+	return spec.Identity{Type: "where.HalfImages", Value: struct {
+		Images     any
+		TrainShown int
+	}{d.Images.Identity().Value, fewShown}}
+}
+
+// FewImages are HalfImages, and the first test images with each of datasets.Corruptions and strengths, for networks that
+// memorise a few images.
 type FewImages struct{ cifar.Images }
 
 // fewShown is the number of the first training and test images that sets are added of, or all of them if there are fewer.
@@ -51,7 +64,7 @@ const trainSet = "train"
 const corruptionSeed = 0
 
 // Load implements experiment.Source.
-func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error) {
+func (d HalfImages) Load(ctx context.Context, split int) (experiment.Data, error) {
 	out, err := d.Images.Load(ctx, split)
 	if err != nil {
 		return out, err
@@ -61,12 +74,21 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 	for i, s := range out.Sets {
 		out.Sets[i].Dataset = halved(s.Dataset, stats)
 	}
+	out.Sets = append(out.Sets, experiment.Set{Name: trainSet, Dataset: firstOf(out.Train)})
+	return out, nil
+}
+
+// Load implements experiment.Source.
+func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error) {
+	out, err := HalfImages(d).Load(ctx, split)
+	if err != nil {
+		return out, err
+	}
 	at := slices.IndexFunc(out.Sets, func(s experiment.Set) bool { return s.Name == cifar.TestSet })
 	if at < 0 {
 		return out, fmt.Errorf("where.FewImages corrupts the set %q, and the sets are %v", cifar.TestSet, d.Sets)
 	}
 	test := firstOf(out.Sets[at].Dataset)
-	out.Sets = append(out.Sets, experiment.Set{Name: trainSet, Dataset: firstOf(out.Train)})
 	pixels := test.Inputs.(nets.Pixels)
 	clean := &datasets.Images{Name: d.Name, N: test.Len(), Side: side, Pixels: pixels.Bytes, Labels: test.Labels}
 	for _, corruption := range datasets.Corruptions() {
@@ -82,7 +104,7 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 	return out, nil
 }
 
-// side is the height and width of FewImages.
+// side is the height and width of HalfImages.
 const side = datasets.ImageSide / 2
 
 // halved are images of half the height and width, with the means and deviations of stats.
@@ -119,7 +141,7 @@ const (
 )
 
 // labelledImages measures the sets with labels beside the test set: "accuracy", "nll" and "ece10" with the set's name as a
-// prefix, as in "contrast-3_nll"; their means over the corrupted sets; and the mutual information.
+// prefix, as in "contrast-3_nll"; their means over the corrupted sets, if there are some; and the mutual information.
 func labelledImages(p *experiment.Predictions) (map[string]float64, error) {
 	found := map[string]float64{}
 	var nlls, eces []float64
@@ -139,7 +161,9 @@ func labelledImages(p *experiment.Predictions) (map[string]float64, error) {
 			nlls, eces = append(nlls, nll), append(eces, ece)
 		}
 	}
-	found[corruptedNLL], found[corruptedECE] = stat.Mean(nlls, nil), stat.Mean(eces, nil)
+	if len(nlls) > 0 {
+		found[corruptedNLL], found[corruptedECE] = stat.Mean(nlls, nil), stat.Mean(eces, nil)
+	}
 	return found, nil
 }
 
@@ -149,7 +173,7 @@ const imageParts = 20
 // withoutPart names a score without one part of the images.
 func withoutPart(metric string, part int) string { return fmt.Sprintf("%s_without_%d", metric, part) }
 
-// ImageParts measures the compared scores of question 10 without one part of the images after the other, as in
+// ImageParts measures the compared scores of questions 10 and 12 without one part of the images after the other, as in
 // "nll_without_7". imageTable finds standard errors by them, so that no predictions need be kept.
 func ImageParts(p *experiment.Predictions) (map[string]float64, error) {
 	all := map[string]float64{}
@@ -203,17 +227,54 @@ func fewMethods() []experiment.Method {
 	return append(all, startingAt(methods.DensityConstant, noiseStarts[1]), methods.Rank1, methods.MCDropout)
 }
 
-// fewRuns are the experiments of a method, one for each seed: cifar.Paper with few images, 100 epochs, 10 draws, and shifts of at
-// most 2 pixels. The ensemble is one run of five networks.
-func fewRuns(m experiment.Method) experiment.Experiments {
+// halfRun is an experiment of a method with images of half the height and width: cifar.Paper with 10 draws and shifts of at
+// most 2 pixels.
+func halfRun(m experiment.Method, trainN, heldOut, epochs int) experiment.Experiment {
 	e := experiments(cifar.Paper, cifar.Images{
-		Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt},
+		Name: cifar.CIFAR10, TrainN: trainN, HeldOut: heldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt},
 	}, m)[0]
-	e.Task.Data, e.Task.Metrics = FewImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, ImageParts)
-	e.Preset, e.Recipe.Epochs = "where.Few", fewEpochs
-	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
+	e.Task.Data, e.Task.Metrics = HalfImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, ImageParts)
+	e.Recipe.Epochs, e.Recipe.Augmentation, e.Recipe.Padding = epochs, datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
 	if e.Recipe.Samples > 1 {
 		e.Recipe.Samples = fewDraws
+	}
+	return e
+}
+
+// fewRuns are the experiments of a method in question 10, one for each seed. The ensemble is one run of five networks.
+func fewRuns(m experiment.Method) experiment.Experiments {
+	e := halfRun(m, fewTrainN, fewHeldOut, fewEpochs)
+	e.Preset, e.Task.Data = "where.Few", FewImages(e.Task.Data.(HalfImages))
+	if m.Same(methods.Ensemble) {
+		return experiment.Experiments{e}
+	}
+	return crossed(e, 1, fewSeeds)
+}
+
+// The scale of question 12: all training images but those held out, in 351 whole batches, so that one graph is compiled.
+const allTrainN, allHeldOut, allEpochs = 44928, 5072, 30
+
+// allDecay is the weight decay of the log-variances of noise in question 12, that of the weights.
+const allDecay = 1e-4
+
+// noiseRates are the levels of noise of question 12: the learning rate of log-variances, in those of the weights.
+var noiseRates = []struct {
+	name string
+	rate float64
+}{{"mild", 2}, {"full", 200. / allEpochs}}
+
+// allRuns are the experiments of a method in question 12, one for each seed, with a learning rate of log-variances if it has
+// some. Its name is followed by the level's.
+func allRuns(m experiment.Method, level string, rate float64) experiment.Experiments {
+	if level != "" {
+		m = called(m, m.Key+"-"+level, m.Name+", "+level)
+	}
+	e := halfRun(m, allTrainN, allHeldOut, allEpochs)
+	e.Preset, e.Task.Metrics = "where.All", append(e.Task.Metrics, cifar.Tempered)
+	for i, g := range e.Recipe.Groups {
+		if slices.Contains(g.Roles, params.Variational) {
+			e.Recipe.Groups[i].Rate, e.Recipe.Groups[i].Optimizer = rate, train.SGD{Momentum: 0.9, Decay: allDecay}
+		}
 	}
 	if m.Same(methods.Ensemble) {
 		return experiment.Experiments{e}
@@ -221,20 +282,75 @@ func fewRuns(m experiment.Method) experiment.Experiments {
 	return crossed(e, 1, fewSeeds)
 }
 
-// imageSet is the experiments of question 10.
-func imageSet() tables.Set {
-	all := fewRuns(methods.Ensemble)
+// An imageStudy is question 10 or 12: the trainings of each method, of which the first is the plain network, and at some levels
+// of noise those of density layers and of their mean-energy control.
+type imageStudy struct {
+	name     string // of its table
+	arms     []experiment.Experiments
+	ensemble experiment.Experiment
+	levels   []imageLevel
+	scores   []imageScore
+	// void says whether a level has no verdict, by the rule of the question. of is the mean of a metric.
+	void func(l imageLevel, plain experiment.Experiments, of func(runs experiment.Experiments, metric string) float64) bool
+}
+
+type imageLevel struct {
+	name         string
+	ours, theirs experiment.Experiments
+}
+
+// An imageScore is a column.
+type imageScore struct {
+	title, metric string
+	higher        bool // whether higher ones are better
+}
+
+// fewStudy is question 10.
+func fewStudy() imageStudy {
+	q := imageStudy{name: "where-images", ensemble: fewRuns(methods.Ensemble)[0], scores: imageScores}
 	for _, m := range fewMethods() {
-		all = append(all, fewRuns(m)...)
+		q.arms = append(q.arms, fewRuns(m))
 	}
-	return tables.Set{Name: "where-images", Doc: "question 10: does the place of the noise matter in networks that have memorised 5,000 images of 16 x 16 pixels? (figures/questions.md)", Experiments: all}
+	for _, std := range noiseStarts {
+		q.levels = append(q.levels, imageLevel{fmt.Sprintf("start %g", std), fewRuns(startingAt(methods.Density, std)), fewRuns(startingAt(methods.DensityMean, std))})
+	}
+	q.void = func(l imageLevel, plain experiment.Experiments, of func(experiment.Experiments, string) float64) bool {
+		return of(plain, results.MetricNLL)-of(plain, trainSet+"_nll") < leastGap || min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation
+	}
+	return q
+}
+
+// allStudy is question 12.
+func allStudy() imageStudy {
+	q := imageStudy{name: "where-images-all", ensemble: allRuns(methods.Ensemble, "", 0)[0]}
+	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore{"Accuracy", results.MetricAccuracy, true},
+		imageScore{"AUROC, SVHN, by energy", "ood_" + cifar.SVHNExcerpt + "_auroc" + cifar.ByEnergy, true}, imageScores[len(imageScores)-1])
+	q.arms = []experiment.Experiments{allRuns(methods.Deterministic, "", 0), allRuns(methods.MCDropout, "", 0)}
+	for _, l := range noiseRates {
+		level := imageLevel{l.name, allRuns(methods.Density, l.name, l.rate), allRuns(methods.DensityMean, l.name, l.rate)}
+		q.levels, q.arms = append(q.levels, level), append(q.arms, level.ours, level.theirs)
+	}
+	q.void = func(l imageLevel, plain experiment.Experiments, of func(experiment.Experiments, string) float64) bool {
+		return min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation || of(l.ours, results.MetricAccuracy) < of(plain, results.MetricAccuracy)-mostLost
+	}
+	return q
+}
+
+// imageSets are the experiments of questions 10 and 12: of the latter all of one seed before the next. Its ensemble is made of
+// the predictions of its plain networks.
+func imageSets() []tables.Set {
+	few, all := fewStudy(), allStudy()
+	bySeed := slices.Concat(all.arms...)
+	slices.SortStableFunc(bySeed, func(a, b experiment.Experiment) int { return cmp.Compare(a.Seed, b.Seed) })
+	return []tables.Set{
+		{Name: few.name, Doc: "question 10: does the place of the noise matter in networks that have memorised 5,000 images of 16 x 16 pixels? (figures/questions.md)",
+			Experiments: append(experiment.Experiments{few.ensemble}, slices.Concat(few.arms...)...)},
+		{Name: all.name, Doc: "question 12: does it with all images of CIFAR-10 at 16 x 16 pixels, and noise that is alive? (figures/questions.md)", Experiments: bySeed},
+	}
 }
 
 // imageScores are the columns of question 10, of which the first comparedScores are compared.
-var imageScores = []struct {
-	title, metric string
-	higher        bool // whether higher ones are better
-}{
+var imageScores = []imageScore{
 	{"NLL", results.MetricNLL, false}, {"ECE", results.MetricECE, false}, {"Brier", "brier", false},
 	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", true}, {"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", true},
 	{"Mutual information", mutualInformation, false}, {"NLL, corrupted", corruptedNLL, false}, {"ECE, corrupted", corruptedECE, false},
@@ -243,11 +359,12 @@ var imageScores = []struct {
 
 const comparedScores = 5
 
-// By the rule of question 10 an arm with less mutual information (nats) has no verdict, and there is none if the plain network's
-// test NLL is not at least leastGap above its training NLL, or a run is missing.
-const leastInformation, leastGap = 0.01, 0.1
+// By the rules an arm with less mutual information (nats) has no verdict. In question 10 there is none if the plain network's
+// test NLL is not at least leastGap above its training NLL, in question 12 if density layers lose more than mostLost of its
+// accuracy, and in both if a run is missing.
+const leastInformation, leastGap, mostLost = 0.01, 0.1, 0.03
 
-// imageTable answers question 10: the mean scores of each method, and those of density layers less those of their mean-energy
+// table answers the question: the mean scores of each method, and those of density layers less those of their mean-energy
 // control at both noise levels. The standard error of a difference d has two parts,
 //
 //	SE^2 = (B-1)/B sum_b (d_b - mean_b d_b)^2 + s^2 (1/n_a + 1/n_b),
@@ -255,12 +372,17 @@ const leastInformation, leastGap = 0.01, 0.1
 // the first a jackknife over images, with d_b the difference without part b of B = 20, the second over trainings, with s^2 the
 // variance over seeds, pooled over the methods. Its quantiles are those of t with the degrees of freedom of the part that has
 // fewer. Both levels are tested together (Holm).
-func imageTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table("where-images", map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
+func (q imageStudy) table(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table(q.name, map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
 	s.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
 	s.Columns = []string{"Method"}
-	for _, score := range imageScores {
+	for _, score := range q.scores {
 		s.Columns = append(s.Columns, score.title)
+	}
+	if with, err := cifar.WithEnsemble(x, q.ensemble, q.arms[0]); err == nil {
+		x = with
+	} else if !errors.Is(err, experiment.ErrNoPredictions) {
+		return s.Table, err
 	}
 	var lacking error // that a run has no such metric
 	of := func(runs experiment.Experiments, metric string) tables.Summary {
@@ -268,43 +390,54 @@ func imageTable(x *tables.Index) (report.Table, error) {
 		lacking = errors.Join(lacking, err)
 		return found
 	}
-	var complete []experiment.Experiments // the runs of each of fewMethods that lacks none
-	for _, m := range append(fewMethods(), methods.Ensemble) {
-		runs, cells := fewRuns(m), []tables.Mean(nil)
-		for _, score := range imageScores {
-			cells = append(cells, tables.Mean{Of: runs, Metric: score.metric, Decimals: 3, Optional: true})
+	mean := func(runs experiment.Experiments, metric string) float64 { return of(runs, metric).Mean }
+	add := func(name string, runs experiment.Experiments, ending string) {
+		var cells []tables.Mean
+		for _, score := range q.scores {
+			cell := tables.Mean{Of: runs, Metric: score.metric + ending, Decimals: 3, Optional: true}
+			if found, _ := x.Summarize(cell); found.N == 0 && found.Unmeasured > 0 {
+				cell = tables.Words("–")
+			}
+			cells = append(cells, cell)
 		}
-		s.Add("means over trainings", m.Name, cells...)
-		if !m.Same(methods.Ensemble) && of(runs, results.MetricNLL).Complete() {
+		s.Add("means over trainings", name, cells...)
+	}
+	var complete []experiment.Experiments // the arms that lack no run
+	for _, runs := range append(slices.Clone(q.arms), experiment.Experiments{q.ensemble}) {
+		add(runs[0].Method.Name, runs, "")
+		if len(runs) > 1 && of(runs, results.MetricNLL).Complete() {
 			complete = append(complete, runs)
 		}
 	}
-	plain := fewRuns(methods.Deterministic)
-	silent := len(complete) < len(fewMethods()) || of(plain, results.MetricNLL).Mean-of(plain, trainSet+"_nll").Mean < leastGap
-	for _, std := range noiseStarts {
-		name, cells := fmt.Sprintf("start %g", std), slices.Repeat([]tables.Mean{tables.Waits}, len(imageScores))
-		ours, theirs := fewRuns(startingAt(methods.Density, std)), fewRuns(startingAt(methods.DensityMean, std))
-		if of(ours, results.MetricNLL).Complete() && of(theirs, results.MetricNLL).Complete() {
-			void := silent || min(of(ours, mutualInformation).Mean, of(theirs, mutualInformation).Mean) < leastInformation
+	if slices.ContainsFunc(x.Results(q.arms[0]), func(r experiment.Result) bool { return r.Metrics[cifar.MetricTemperature] > 0 }) {
+		add(methods.Deterministic.Name+", temperature", q.arms[0], cifar.TemperedEnding)
+	}
+	for _, l := range q.levels {
+		cells := slices.Repeat([]tables.Mean{tables.Waits}, len(q.scores))
+		if of(l.ours, results.MetricNLL).Complete() && of(l.theirs, results.MetricNLL).Complete() {
+			void := len(complete) < len(q.arms) || q.void(l, q.arms[0], mean)
 			if void {
-				s.Measured = append(s.Measured, fmt.Sprintf("Without a verdict, by the rule: %s.", name))
+				s.Measured = append(s.Measured, fmt.Sprintf("Without a verdict, by the rule: %s.", l.name))
 			}
-			for k, score := range imageScores {
+			for k, score := range q.scores {
 				if k >= comparedScores {
 					cells[k] = tables.Words("–")
 					continue
 				}
-				d := imageDifference(score.metric, ours, theirs, complete, of)
+				d := imageDifference(score.metric, l.ours, l.theirs, complete, of)
 				cells[k] = tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher, Untested: void}
 			}
 		}
-		s.Add("density less its mean-energy control", name, cells...)
+		s.Add("density less its mean-energy control", l.name, cells...)
 	}
 	if lacking != nil {
 		return s.Table, lacking
 	}
 	return s.Make(x)
 }
+
+func imageTable(x *tables.Index) (report.Table, error)    { return fewStudy().table(x) }
+func allImageTable(x *tables.Index) (report.Table, error) { return allStudy().table(x) }
 
 // comparedImageTable is imageTable with the compared scores alone, for a picture.
 func comparedImageTable(x *tables.Index) (report.Table, error) {

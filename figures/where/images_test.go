@@ -1,14 +1,17 @@
 package where
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
@@ -48,6 +51,37 @@ func TestFewImages(t *testing.T) {
 	}
 	if !(m[mutualInformation] > 0) {
 		t.Errorf("draws with noise have the mutual information %g", m[mutualInformation])
+	}
+}
+
+// Question 12 trains log-variances at two rates. An ensemble is made of the predictions of its plain networks, which have a line
+// with a temperature, and nothing is said of corrupted images.
+func TestAllImages(t *testing.T) {
+	q := allStudy()
+	for i, want := range map[int]float64{2: 2, 3: 2, 4: 200. / 30, 5: 200. / 30} {
+		groups := q.arms[i][0].Recipe.Groups
+		if last := groups[len(groups)-1]; last.Rate != want || last.Optimizer != (train.SGD{Momentum: 0.9, Decay: 1e-4}) {
+			t.Errorf("%v: log-variances are trained by %+v", q.arms[i][0], last)
+		}
+	}
+	small := func(e *experiment.Experiment) {
+		e.Recipe.Epochs, e.Task.Data = 1, HalfImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100}}}
+	}
+	q.arms[0] = q.arms[0].Change(small)
+	small(&q.ensemble)
+	all, r := map[string]experiment.Result{}, must.Get(experiment.Engine{}.Run(t.Context(), q.arms[0][0]))(t)[0]
+	r.Metrics[cifar.MetricTemperature], r.Metrics["nll"+cifar.TemperedEnding] = 2, 1
+	for _, id := range q.arms[0].IDs() {
+		r.ID = id
+		all[id] = r
+	}
+	table := must.Get(q.table(tables.NewIndex(all)))(t)
+	names, text := []string{}, ""
+	for _, row := range table.Rows {
+		names, text = append(names, row.Name), text+fmt.Sprint(row)
+	}
+	if want := []string{"Deterministic", "Deep Ensemble", "Deterministic, temperature"}; !slices.Equal(names, want) || strings.Contains(text, "NaN") {
+		t.Errorf("the rows are %v", table.Rows)
 	}
 }
 
@@ -93,21 +127,21 @@ func TestFewImagesRefuses(t *testing.T) {
 	}
 }
 
-// madeImages are made-up runs of question 10. Densities have a lower NLL and a higher area than the others, by 0.2, and
+// madeImages are made-up runs of question 10 or 12. Densities have a lower NLL and a higher area than the others, by 0.2, and
 // trainings the variance 0.01^2 x 10/4. Without part b of the images the NLL of densities is higher by slope b.
-func madeImages(slope float64, change func(e experiment.Experiment, metrics map[string]float64)) *tables.Index {
+func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment, metrics map[string]float64)) *tables.Index {
 	all := map[string]experiment.Result{}
-	for _, m := range fewMethods() {
-		for _, e := range fewRuns(m) {
+	for _, runs := range q.arms {
+		for _, e := range runs {
 			by := 0.01 * (float64(e.Seed) - 2)
-			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1}
+			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1, results.MetricAccuracy: 0.7}
 			for _, s := range imageScores[:comparedScores] {
 				found[s.metric] = 0.5 + by
 				for part := range imageParts {
 					found[withoutPart(s.metric, part)] = 0.5 + by
 				}
 			}
-			if m.Key == startingAt(methods.Density, 0.01).Key || m.Key == startingAt(methods.Density, 0.1).Key {
+			if slices.ContainsFunc(q.levels, func(l imageLevel) bool { return l.ours[0].Method.Key == e.Method.Key }) {
 				found[results.MetricNLL] -= 0.2
 				found["ood_"+cifar.CIFAR100+"_auroc"] += 0.2
 				for part := range imageParts {
@@ -173,11 +207,11 @@ func TestImageParts(t *testing.T) {
 }
 
 // rowsOf are the two differences.
-func rowsOf(t *testing.T, x *tables.Index) []report.Row {
+func rowsOf(t *testing.T, q imageStudy, x *tables.Index) []report.Row {
 	t.Helper()
-	table := must.Get(imageTable(x))(t)
+	table := must.Get(q.table(x))(t)
 	rows := table.Rows[len(table.Rows)-2:]
-	if rows[0].Name != "start 0.01" || rows[1].Name != "start 0.1" {
+	if rows[0].Name != q.levels[0].name || rows[1].Name != q.levels[1].name {
 		t.Fatalf("the last rows are %+v", rows)
 	}
 	return rows
@@ -186,7 +220,7 @@ func rowsOf(t *testing.T, x *tables.Index) []report.Row {
 // If networks say the same of all images, an interval has the spread of trainings alone, and otherwise that of images, too.
 func TestImageTable(t *testing.T) {
 	for _, slope := range []float64{0, 0.001} {
-		for _, row := range rowsOf(t, madeImages(slope, nil)) {
+		for _, row := range rowsOf(t, fewStudy(), madeImages(fewStudy(), slope, nil)) {
 			nll, ece, auroc := row.Cells[0], row.Cells[1], row.Cells[3]
 			if nll.Verdict != report.Better || auroc.Verdict != report.Better || ece.Verdict != report.NotSignificant {
 				t.Errorf("%s: the verdicts are %q, %q and %q", row.Name, nll.Verdict, auroc.Verdict, ece.Verdict)
@@ -202,27 +236,31 @@ func TestImageTable(t *testing.T) {
 }
 
 func TestImageTableVerdicts(t *testing.T) {
+	few, all := fewStudy(), allStudy()
+	changed := func(key, metric string, value float64) func(experiment.Experiment, map[string]float64) {
+		return func(e experiment.Experiment, found map[string]float64) {
+			if e.Method.Key == key {
+				found[metric] = value
+			}
+		}
+	}
 	for name, c := range map[string]struct {
+		q            imageStudy
 		change       func(e experiment.Experiment, found map[string]float64)
 		first, later string
 	}{
-		"without noise": {func(e experiment.Experiment, found map[string]float64) {
-			if e.Method.Key == startingAt(methods.DensityMean, 0.01).Key {
-				found[mutualInformation] = 0.009
-			}
-		}, "", report.Better},
-		"not too sure": {func(e experiment.Experiment, found map[string]float64) {
-			if e.Method.Same(methods.Deterministic) {
-				found["train_nll"] = 0.45
-			}
-		}, "", ""},
-		"diverged": {func(e experiment.Experiment, found map[string]float64) {
+		"without noise": {few, changed(startingAt(methods.DensityMean, 0.01).Key, mutualInformation, 0.009), "", report.Better},
+		"not too sure":  {few, changed(methods.Deterministic.Key, "train_nll", 0.45), "", ""},
+		"diverged": {few, func(e experiment.Experiment, found map[string]float64) {
 			if e.Method.Same(methods.Rank1) && e.Seed == 3 {
 				found[results.MetricNLL] = math.NaN()
 			}
 		}, "", ""},
+		"without noise, mild": {all, changed("density-mild", mutualInformation, 0.009), "", report.Better},
+		"ruined by noise":     {all, changed("density-full", results.MetricAccuracy, 0.669), report.Better, ""},
+		"not ruined":          {all, changed("density-full", results.MetricAccuracy, 0.671), report.Better, report.Better},
 	} {
-		rows := rowsOf(t, madeImages(0, c.change))
+		rows := rowsOf(t, c.q, madeImages(c.q, 0, c.change))
 		if got, later := rows[0].Cells[0], rows[1].Cells[0]; got.Verdict != c.first || later.Verdict != c.later || got.Text != later.Text {
 			t.Errorf("%s: %+v and %+v", name, got, later)
 		}
