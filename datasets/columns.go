@@ -21,6 +21,8 @@ type Column struct {
 	Categories []string `json:"categories,omitempty"`
 	// MayMiss says that numbers may be missing. They are NaN until Fill, and a second input is 1, which is else 0.
 	MayMiss bool `json:"mayMiss,omitempty"`
+	// MissingWords are those of CSV.
+	MissingWords []string `json:"missingWords,omitempty"`
 }
 
 // inputs are the names of a column's inputs.
@@ -49,37 +51,55 @@ func (c Column) width() int {
 	return max(1, len(c.Categories))
 }
 
-// append appends the inputs of a cell.
-func (c Column) append(x []float64, cell string) ([]float64, *fault) {
-	none := isMissing(cell)
-	if c.Categories != nil {
-		if none {
-			cell = ""
-		}
-		place, known := slices.BinarySearch(c.Categories, cell)
-		switch {
-		case known:
-			x = append(x, make([]float64, len(c.Categories))...)
-			x[len(x)-len(c.Categories)+place] = 1
-			return x, nil
-		case !none:
-			return x, &fault{fmt.Sprintf("%s: there is no category %q; there are %q", c.Name, cell, c.Categories), ""}
-		}
-	}
+// value reads a cell: a number, the place of a word, or NaN if there is no value. With places, a word that they lack is added.
+func (c Column) value(cell string, places map[string]float64) (float64, *fault) {
 	switch {
-	case !none:
-		v, wrong := parseFinite(cell)
-		if wrong != nil {
-			return x, &fault{c.Name + ": " + wrong.text, wrong.advice}
+	case cell == "" || c.MissingWords != nil && slices.Contains(c.MissingWords, cell):
+		return math.NaN(), nil
+	case places != nil:
+		return place(places, cell), nil
+	case c.Categories != nil:
+		at, known := slices.BinarySearch(c.Categories, cell)
+		if !known {
+			return 0, &fault{fmt.Sprintf("%s: there is no category %q; there are %q", c.Name, cell, c.Categories), ""}
 		}
-		if x = append(x, v); c.MayMiss {
-			x = append(x, 0)
-		}
-		return x, nil
-	case c.MayMiss:
-		return append(x, math.NaN(), 1), nil
+		return float64(at), nil
 	}
-	return x, &fault{fmt.Sprintf("%s has no value (%q)", c.Name, cell), "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there"}
+	v, wrong := parseFinite(cell)
+	if wrong == nil {
+		return v, nil
+	}
+	if isMissing(cell) {
+		return math.NaN(), nil
+	}
+	return 0, &fault{c.Name + ": " + wrong.text, wrong.advice}
+}
+
+// without is the fault of a cell that has no value and needs one.
+func (c Column) without(cell string) *fault {
+	advice := "give it one, or leave the line out; CSV.FillMissing puts the mean of an input there"
+	if c.Categories != nil {
+		advice = "give it one, or leave the line out; with CSV.FillMissing having none is a category too"
+	}
+	return &fault{fmt.Sprintf("%s has no value (%q)", c.Name, cell), advice}
+}
+
+// append appends the inputs of a value.
+func (c Column) append(x []float64, v float64) []float64 {
+	switch missing := math.IsNaN(v); {
+	case c.Categories != nil:
+		x = slices.Grow(x, len(c.Categories))
+		x = x[:len(x)+len(c.Categories)]
+		own := x[len(x)-len(c.Categories):]
+		clear(own)
+		own[int(v)] = 1
+		return x
+	case !c.MayMiss:
+		return append(x, v)
+	case missing:
+		return append(x, v, 1)
+	}
+	return append(x, v, 0)
 }
 
 // Inputs are the inputs of a row whose cells are written as in a file that [CSV] reads. The error tells what is wrong with
@@ -89,23 +109,33 @@ func (c Columns) Inputs(cells []string) (x []float64, err error) {
 		return nil, fmt.Errorf("datasets: %d cells, expected %d", len(cells), len(c))
 	}
 	for j, cell := range cells {
-		var wrong *fault
-		if x, wrong = c[j].append(x, strings.TrimSpace(cell)); wrong != nil {
-			err = errors.Join(err, fmt.Errorf("datasets: column %d: %s", j+1, wrong.text))
+		column, cell := c[j], strings.TrimSpace(cell)
+		v, wrong := column.value(cell, nil)
+		if wrong == nil && math.IsNaN(v) {
+			if v = 0; column.Categories == nil && column.MayMiss {
+				v = math.NaN()
+			} else if column.Categories == nil || column.Categories[0] != "" { // which is the first in order
+				wrong = column.without(cell)
+			}
 		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("datasets: column %d: %s", j+1, wrong.text))
+			continue
+		}
+		x = column.append(x, v)
 	}
 	return x, err
 }
 
-// Fill replaces missing numbers of a row of inputs by the means of the training rows, which s was fitted on. It returns an
-// error for a category that no training row has, and for a missing number in a column of which the training rows miss
-// none, or all.
+// Fill replaces missing numbers of a row of inputs by the means of the training rows, which s was fitted on. If the training rows
+// miss none of the column, the input that says so becomes 0, as theirs is. Fill returns an
+// error for a category that no training row has, and for a missing number in a column of which the training rows miss all.
 func (c Columns) Fill(row []float64, s Scaler) error {
 	at := 0
 	for _, column := range c {
 		n := column.width()
 		for k := range n {
-			if (column.Categories != nil || k == 1) && row[at+k] == 1 && s.Mean[at+k] == 0 {
+			if column.Categories != nil && row[at+k] == 1 && s.Mean[at+k] == 0 {
 				return fmt.Errorf("datasets: %s, and no training row is like this; leave the row out, put rare categories together, or choose other training rows", column.inputs()[k])
 			}
 		}
@@ -119,6 +149,9 @@ func (c Columns) Fill(row []float64, s Scaler) error {
 		if column.MayMiss && math.IsNaN(row[at]) {
 			if row[at] = s.Mean[at]; math.IsNaN(row[at]) {
 				return fmt.Errorf("datasets: %s has no value in any training row; leave the column out", column.Name)
+			}
+			if s.Mean[at+1] == 0 {
+				row[at+1] = 0
 			}
 		}
 		at += n

@@ -22,12 +22,15 @@ type CSV struct {
 	// Target is the name of the column that becomes Y; "" is the last column. The others become X, in their order.
 	Target string
 	// Categories names columns of words. Each word of the column becomes an input, which is 1 in the rows that have the
-	// word, and 0 in the others.
+	// word, and 0 in the others. "NA", "None", "-" and "." are words here as any other.
 	Categories []string
 	// FillMissing also reads cells without a value. A missing number is NaN, in the place of which Columns.Fill puts the
 	// mean of the training rows, and a further input of the column is 1. In a column of words it is the word "". Without
 	// FillMissing, and in the target, cells without a value are an error.
 	FillMissing bool
+	// MissingWords are further words for a cell without a value, in all columns, such as "unknown" or "-999". Empty cells
+	// have none in any case, and in columns of numbers neither have NA, ?, null and the like.
+	MissingWords []string
 }
 
 // ReadCSV reads a regression set of your own: a text file with the names of the
@@ -38,10 +41,11 @@ type CSV struct {
 // categories and missing cells.
 //
 // Fields are quoted as in package encoding/csv. Blanks before and after a field, empty
-// lines, a byte order mark, Windows' line ends and a Ctrl-Z at the end are read too. It
+// lines and lines of blanks, byte order marks, Windows' line ends, a Ctrl-Z at the end, and a first
+// line that names the separator, such as sep=;, are read too. It
 // is an error if a field is missing (empty, or NA, ?, null and the like), is no finite
 // decimal number, or is a whole number that float64 does not hold, and if a line has more
-// or fewer fields than the first. So are two columns of one name, a column without a
+// or fewer fields than the first. So are two columns or inputs of one name, a column without a
 // name, as the row numbers of pandas and R, a number for a name, as in a file without a
 // line of names, and names that are not UTF-8.
 //
@@ -51,11 +55,19 @@ func ReadCSV(file, target string) (*Regression, error) { return CSV{Target: targ
 
 // Read reads a file as ReadCSV does.
 func (c CSV) Read(file string) (*Regression, error) {
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	set, err := c.parse(string(text), file)
+	defer f.Close()
+	var text strings.Builder // whose String is no copy
+	if info, err := f.Stat(); err == nil {
+		text.Grow(int(info.Size()))
+	}
+	if _, err := io.Copy(&text, f); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	set, err := c.parse(text.String(), file)
 	if err != nil {
 		return nil, err
 	}
@@ -66,92 +78,186 @@ func (c CSV) Read(file string) (*Regression, error) {
 
 // parse is Read of a text; file is used in messages only.
 func (c CSV) parse(text, file string) (*Regression, error) {
-	text = strings.TrimRight(strings.TrimPrefix(text, "\xef\xbb\xbf"), "\x1a\r\n")
-	lines := csv.NewReader(strings.NewReader(text))
-	lines.Comma = separatorOf(text)
-	lines.TrimLeadingSpace = lines.Comma != '\t'
-	names, err := lines.Read()
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: there is no line of column names: %w", file, err)
-	}
-	for j, name := range names {
-		names[j] = strings.TrimSpace(name)
+	text = strings.TrimRight(strings.TrimLeft(text, "\ufeff"), "\x1a\r\n")
+	separator := separatorOf(text)
+	if named := separatorLine.FindStringSubmatch(text); named != nil {
+		separator = named[1][0]
+		text = text[len("sep=;"):] // the end of the line stays, so that lines are counted right
 	}
 	var found faults
-	y := c.checkNames(names, &found)
-	type row struct {
-		line  int
-		cells []string
+	lines := readLines(text, separator)
+	_, names, err := lines()
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: there is no line of column names, separated by commas, semicolons or tabs (R: write.csv with row.names = FALSE): %w", file, err)
 	}
-	var rows []row
+	names = slices.Clone(names) // which the next line overwrites
+	for j, name := range names {
+		names[j] = strings.Clone(name) // not to keep the text
+	}
+	y := c.checkNames(names, &found)
+	columns := make(Columns, len(names))
+	words := make([]map[string]float64, len(names)) // the places in which the words of a column were found
+	for j, name := range names {
+		columns[j] = Column{Name: name, MissingWords: c.MissingWords}
+		if slices.Contains(c.Categories, name) {
+			columns[j].Categories, words[j] = []string{}, map[string]float64{}
+		}
+	}
+	values := make([]float64, 0, min(strings.Count(text, "\n")*len(names), len(text))+len(names)) // NaN is missing, and a word is its place
 	for {
-		cells, err := lines.Read()
+		line, cells, err := lines()
 		if err == io.EOF {
 			break
 		}
-		if wrong, is := errors.AsType[*csv.ParseError](err); is && wrong.Err == csv.ErrFieldCount {
-			found.add(wrong.Line, 0, fault{fmt.Sprintf("%v: %d, expected %d", wrong.Err, len(cells), len(names)), ""})
+		if err != nil {
+			found.add(line, 0, fault{err.Error(), "quotes are the first and the last character of a field, and those inside are doubled"})
 			continue
-		} else if is {
-			found.add(wrong.Line, 0, fault{wrong.Err.Error(), "quotes are the first and the last character of a field, and those inside are doubled"})
+		}
+		if len(cells) != len(names) {
+			advice := ""
+			if len(cells) == len(names)+1 {
+				advice = "if a name of the row comes first, as R writes it, write the file without (row.names = FALSE)"
+			}
+			found.add(line, 0, fault{fmt.Sprintf("wrong number of fields: %d, expected %d", len(cells), len(names)), advice})
 			continue
 		}
 		for j, cell := range cells {
-			cells[j] = strings.TrimSpace(cell)
+			column := &columns[j]
+			v, wrong := column.value(cell, words[j])
+			switch missing := wrong == nil && math.IsNaN(v); {
+			case missing && j == y:
+				wrong = &fault{column.without(cell).text, "give the target one, or leave the line out"}
+			case missing && !c.FillMissing:
+				wrong = column.without(cell)
+			case missing && words[j] != nil:
+				v = place(words[j], "")
+			case missing:
+				column.MayMiss = true
+			}
+			if wrong != nil {
+				found.add(line, j+1, *wrong)
+			}
+			values = append(values, v)
 		}
-		line, _ := lines.FieldPos(0)
-		rows = append(rows, row{line, cells})
 	}
-	if len(rows) == 0 && len(found) == 0 {
+	n := len(values) / len(names)
+	if n == 0 && len(found) == 0 {
 		found.add(1, 0, fault{"there is no line of values that can be read", ""})
 	}
-	columns := make(Columns, len(names))
-	for j, name := range names {
-		columns[j].Name = name
-		category, words := slices.Contains(c.Categories, name), map[string]bool{}
-		for _, row := range rows {
-			none := isMissing(row.cells[j])
-			switch {
-			case category && !none:
-				words[row.cells[j]] = true
-			case category && c.FillMissing:
-				words[""] = true
-			case none && c.FillMissing && j != y:
-				columns[j].MayMiss = true
+	set := &Regression{N: n}
+	sorted := make([][]float64, len(names)) // the places of words in order
+	for j := range columns {
+		column := &columns[j]
+		if words[j] != nil {
+			column.Categories = slices.Sorted(maps.Keys(words[j]))
+			sorted[j] = make([]float64, len(column.Categories))
+			for at, word := range column.Categories {
+				sorted[j][int(words[j][word])] = float64(at)
 			}
 		}
-		if category {
-			columns[j].Categories = slices.Sorted(maps.Keys(words))
+		if len(column.Categories) > maxCategories {
+			found.add(1, j+1, fault{fmt.Sprintf("%s has %d categories, and %d are allowed", column.Name, len(column.Categories), maxCategories), "leave the column out if it names the rows, or put rare ones together"})
 		}
-		if len(words) > maxCategories {
-			found.add(1, j+1, fault{fmt.Sprintf("%s has %d categories, and %d are allowed", name, len(words), maxCategories), "leave the column out if it names the rows, or put rare ones together"})
+		if j == y {
+			continue
 		}
-	}
-	set := &Regression{N: len(rows)}
-	for _, row := range rows {
-		for j, cell := range row.cells {
-			to := &set.X
-			if j == y {
-				to = &set.Y
+		for _, name := range column.inputs() {
+			if slices.Contains(set.Features, name) && !slices.Contains(names[:j], column.Name) {
+				found.add(1, j+1, fault{fmt.Sprintf("there are two inputs %q", name), "rename the column " + column.Name})
 			}
-			var wrong *fault
-			if *to, wrong = columns[j].append(*to, cell); wrong != nil {
-				found.add(row.line, j+1, *wrong)
-			}
+			set.Features = append(set.Features, name)
 		}
 	}
 	if err := found.err(file); err != nil {
 		return nil, err
 	}
-	columns = slices.Delete(columns, y, y+1)
-	for _, column := range columns {
-		set.Features = append(set.Features, column.inputs()...)
+	set.D = len(set.Features)
+	set.X, set.Y = make([]float64, 0, n*set.D), make([]float64, 0, n)
+	for row := range slices.Chunk(values, len(names)) {
+		for j, v := range row {
+			switch {
+			case j == y:
+				set.Y = append(set.Y, v)
+			case sorted[j] != nil:
+				set.X = columns[j].append(set.X, sorted[j][int(v)])
+			default:
+				set.X = columns[j].append(set.X, v)
+			}
+		}
 	}
-	if set.D = len(set.Features); slices.ContainsFunc(columns, func(c Column) bool { return c.Categories != nil || c.MayMiss }) {
+	columns = slices.Delete(columns, y, y+1)
+	if slices.ContainsFunc(columns, func(c Column) bool { return c.Categories != nil || c.MayMiss }) {
 		set.Columns = columns
 	}
 	return set, nil
 }
+
+// place is the number of a word, in the order in which words are asked for.
+func place(words map[string]float64, word string) float64 {
+	at, known := words[word]
+	if !known {
+		at = float64(len(words))
+		words[strings.Clone(word)] = at
+	}
+	return at
+}
+
+// readLines returns a function that reads the fields of the next line which is not empty, without blanks around them. They
+// are overwritten by the next call. After an error it can be called again, but for io.EOF.
+func readLines(text string, separator byte) func() (line int, cells []string, err error) {
+	next := func() (int, []string, error) { return 0, nil, nil }
+	if strings.IndexByte(text, '"') < 0 { // three times faster
+		line, cells := 0, []string(nil)
+		next = func() (int, []string, error) {
+			if text == "" {
+				return 0, nil, io.EOF
+			}
+			var rest string
+			rest, text, _ = strings.Cut(text, "\n")
+			line++
+			cells = cells[:0]
+			for {
+				at := strings.IndexByte(rest, separator)
+				if at < 0 {
+					cells = append(cells, rest)
+					return line, cells, nil
+				}
+				cells, rest = append(cells, rest[:at]), rest[at+1:]
+			}
+		}
+	} else {
+		quoted := csv.NewReader(strings.NewReader(text))
+		quoted.Comma, quoted.TrimLeadingSpace, quoted.ReuseRecord, quoted.FieldsPerRecord = rune(separator), separator != '\t', true, -1
+		next = func() (int, []string, error) {
+			cells, err := quoted.Read()
+			if wrong, is := errors.AsType[*csv.ParseError](err); is {
+				return wrong.Line, nil, wrong.Err
+			}
+			if err != nil {
+				return 0, nil, err
+			}
+			line, _ := quoted.FieldPos(0)
+			return line, cells, nil
+		}
+	}
+	return func() (int, []string, error) {
+		for {
+			line, cells, err := next()
+			if err != nil {
+				return line, nil, err
+			}
+			for j, cell := range cells {
+				cells[j] = strings.TrimSpace(cell)
+			}
+			if len(cells) > 1 || cells[0] != "" {
+				return line, cells, nil
+			}
+		}
+	}
+}
+
+// separatorLine is a line by which Excel is told the separator.
+var separatorLine = regexp.MustCompile(`^(?i:sep)=([,;\t|])\r?\n`)
 
 // maxCategories is the largest number of categories of a column.
 const maxCategories = 1000
@@ -242,16 +348,24 @@ var missingWords = []string{ // of at most 7 bytes
 	"#null!", "#div/0!", "#value!", "1.#qnan", "1.#ind", "-1.#ind",
 }
 
-// quoted matches a field in quotes, also one whose closing quote is missing.
-var quoted = regexp.MustCompile(`"[^"]*"?`)
-
 // separatorOf is the separator that the first line of a text which is not empty has most of outside of quotes, a comma
 // where it has none.
-func separatorOf(text string) rune {
-	line, _, _ := strings.Cut(strings.TrimLeft(quoted.ReplaceAllString(text, ""), "\r\n"), "\n")
-	separator := ','
-	for _, other := range ";\t" {
-		if strings.Count(line, string(other)) > strings.Count(line, string(separator)) {
+func separatorOf(text string) byte {
+	counts, inside := [256]int{}, false
+	for _, c := range []byte(strings.TrimLeft(text, "\r\n ")) {
+		if c == '"' {
+			inside = !inside
+		}
+		if c == '\n' && !inside {
+			break
+		}
+		if !inside {
+			counts[c]++
+		}
+	}
+	separator := byte(',')
+	for _, other := range []byte(";\t") {
+		if counts[other] > counts[separator] {
 			separator = other
 		}
 	}
@@ -272,6 +386,9 @@ func checkColumnName(name string) *fault {
 	return nil
 }
 
+// date matches a date, such as 2026-11-28, 28.11.26, 11/2026, 2026Q4, 28-Nov-2026 or Nov 28, 2026, and a time, such as 9:30.
+var date = regexp.MustCompile(`(?i)^(\d{4}-?(q|w)?\d\d?$|\d{1,4}[-/.]\d{1,2}[-/.](\d\d|\d{4})([t ,]|$)|\d{1,2}/\d{4}$|\d{1,2}:\d\d|(\d{1,4}[-/. ]*)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-/., ]*\d{1,4})`)
+
 // parseFinite reads a decimal number. Go's own parser also takes hexadecimal
 // floats, underscores between digits and the words "inf" and "nan"; in a data
 // file each of these is damage. A whole number that float64 does not hold, such as
@@ -282,7 +399,9 @@ func parseFinite(field string) (float64, *fault) {
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && notFinite(v):
 		return 0, &fault{fmt.Sprintf("not a finite number: %q", field), "leave the line out, or give it a finite value"}
-	case err != nil || strings.ContainsAny(field, "xX_"):
+	case err != nil && date.MatchString(field):
+		return 0, &fault{fmt.Sprintf("%q is a date or a time, and not a decimal number", field), "count days or seconds from a start, or give year, month and day columns of their own"}
+	case err != nil || strings.IndexByte(field, '_') >= 0 || strings.IndexByte(field, 'x') >= 0 || strings.IndexByte(field, 'X') >= 0:
 		return 0, &fault{fmt.Sprintf("%q is not a decimal number", field), "all values are decimal numbers with a point; name columns of words in CSV.Categories"}
 	}
 	if math.Abs(v) >= 1<<53 {

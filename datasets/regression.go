@@ -37,6 +37,12 @@ func (r *Regression) Check() error {
 	case r.Features != nil && len(r.Features) != r.D:
 		return fail("%d names of %d features", len(r.Features), r.D)
 	}
+	names := slices.Sorted(slices.Values(r.Features))
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			return fail("two features are called %q; give each a name of its own", names[i])
+		}
+	}
 	var mayMiss []bool
 	for _, c := range r.Columns {
 		mayMiss = append(mayMiss, make([]bool, c.width())...)
@@ -135,7 +141,7 @@ func moments(values []float64) (mean, std float64) {
 	// Rounding in the mean of a constant column can leave a tiny deviation in
 	// place of zero (it does on naval); dividing by it would turn nothing into
 	// something. So constancy is judged on the values.
-	if rounding(least, most) {
+	if rounding(least, most) && (least == most || least != math.Trunc(least)) { // whole numbers are exact
 		return first, 1
 	}
 	for _, v := range values {

@@ -11,7 +11,7 @@ import (
 )
 
 // Split divides the rows of a data set into a training and a test part. The
-// numbers are 0-based rows; together they hold each row once. Their order is part
+// numbers are 0-based rows, each in one of the parts, once, or in neither, as splits by time need. Their order is part
 // of the split: it is that in which the source lists them.
 type Split struct {
 	Train, Test []int
