@@ -18,13 +18,13 @@ func TestCommittedChoice(t *testing.T) {
 	figtest.GoldenText(t, "chosen.csv", string(must.Get(tuning.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)))
 }
 
-// Each method of the set has its chosen value.
-func TestProcessorSet(t *testing.T) {
+// Each method of the comparison has its chosen value.
+func TestProcessorRuns(t *testing.T) {
 	values := map[string]float64{}
 	for _, s := range searches {
 		values[s.method.Name] = chosen()[s.method.Key].value
 	}
-	full, weights := processorExperiments(), 0
+	full, weights := named(t, "cifar-processor").Runs(), 0
 	for _, e := range full {
 		if err := e.Check(); err != nil || e.Recipe.Epochs != 10 || e.Task.Data.(Images).HeldOut != 5000 {
 			t.Errorf("%v: %v", e, err)
@@ -36,8 +36,8 @@ func TestProcessorSet(t *testing.T) {
 			weights++
 		}
 	}
-	if len(full) != 19 || weights != 1 {
-		t.Errorf("%d experiments, want 19, %d of them with weight decay on weights alone, want 1", len(full), weights)
+	if len(full) != 23 || weights != 1 {
+		t.Errorf("%d experiments, want 23, %d of them with weight decay on weights alone, want 1", len(full), weights)
 	}
 }
 

@@ -363,16 +363,15 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 // from the mean of their predictions.
 func WithEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.Experiments) (*tables.Index, error) {
 	type key string
-	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
-	members, _ := found(unwatched, networks)
-	if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
+	members, _ := found(x, networks)
+	if _, trained := x.Find(e); trained || len(members) < methods.EnsembleMembers {
 		return x, nil
 	}
 	r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
 	if err != nil {
 		return nil, fmt.Errorf("cifar: %w", err)
 	}
-	return x.With(*r, members...), nil
+	return x.With(*r), nil
 }
 
 // ensembleResult is the result of an ensemble of single networks.

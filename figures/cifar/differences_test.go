@@ -87,7 +87,7 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	without := resultsOf(func(experiment.Experiment) map[string]float64 { return nil }, list(Chosen(Processor), ten, 1, methods.MFVI))
-	if err := errorOf(named(t, "cifar-processor-differences").Make(index(without...))); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "MFVI") {
+	if err := errorOf(named(t, "cifar-processor-differences").Table(index(without...))); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "MFVI") {
 		t.Errorf("without predictions the error is %v", err)
 	}
 	// Without runs of density there is nothing to compare.
@@ -186,7 +186,7 @@ func TestEnsembleOfPredictions(t *testing.T) {
 	// It is made of five results. A table that has no use for it uses none.
 	for name, want := range map[string]int{"cifar-processor": 7, "cifar10-resnet14": 0} {
 		x := index(found...)
-		must.Get(named(t, name).Make(x))(t)
+		must.Get(named(t, name).Table(x))(t)
 		if got := len(x.Used()); got != want {
 			t.Errorf("%s is made of %d results, want %d", name, got, want)
 		}

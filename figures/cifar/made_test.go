@@ -41,19 +41,19 @@ func index(all ...experiment.Result) *tables.Index {
 	return tables.NewIndex(byID)
 }
 
-// tableOf is one of Tables, of results.
+// tableOf is a table of results.
 func tableOf(t *testing.T, name string, all ...experiment.Result) report.Table {
 	t.Helper()
-	return must.Get(named(t, name).Make(index(all...)))(t)
+	return must.Get(named(t, name).Table(index(all...)))(t)
 }
 
-func named(t *testing.T, name string) tables.Named {
+func named(t *testing.T, name string) tables.Exhibit {
 	t.Helper()
-	i := slices.IndexFunc(Tables(), func(named tables.Named) bool { return named.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no table %s", name)
+	e, has := tables.Named(Exhibits(), name)
+	if !has {
+		t.Fatalf("there is no exhibit %s", name)
 	}
-	return Tables()[i]
+	return e
 }
 
 // lines are the rows of a table with their groups, names and cells.

@@ -77,63 +77,18 @@ func mixtures() []experiment.Method {
 	return all
 }
 
-// Sets are the experiments of the paper's six image tables, and of runs on a processor.
-//
-// The classification tables train on all 50,000 training images, which is what their numbers in the literature mean, and
-// hold none out. The energy statistic of the table of detection needs training images that the model has not seen, so its
-// density models are trained once more, on 45,000. The rows of the other methods, which need none, come from the
-// classification runs.
-//
-// The sets with "gp" in their names are of methods that the paper's tables of the same network leave out: last-layer
-// Gaussian processes, a deep ensemble, and the single network that it is made of.
-func Sets() []tables.Set {
-	set := func(name, doc string, lists ...experiment.Experiments) tables.Set {
-		return tables.Set{Name: name, Doc: doc, Experiments: slices.Concat(lists...)}
+// paperImages are the experiments of the paper's six image tables, in an order in which a stopped run leaves whole columns: one
+// seed of everything before the next, small networks before wide ones.
+func paperImages() experiment.Experiments {
+	all := list(Wide, ten, paperSeeds, mixtures()...)
+	for _, d := range []Images{ten, hundred} {
+		all = append(all, slices.Concat(
+			list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...),
+			list(paper.withDecay(true), d, paperSeeds, variationals...),
+			list(Wide, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...),
+			list(Paper, withHeldOut(d), paperSeeds, methods.Density))...) // whose energies are compared with those of training images that it has not seen
 	}
-	both := func(preset experiment.Preset, seeds int, all ...experiment.Method) experiment.Experiments {
-		return append(list(preset, ten, seeds, all...), list(preset, hundred, seeds, all...)...)
-	}
-	resnet14 := func(d Images) experiment.Experiments {
-		return append(list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...), list(paper.withDecay(true), d, paperSeeds, variationals...)...)
-	}
-	wrn := func(d Images) experiment.Experiments {
-		return list(Wide, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
-	}
-	var processorGrid experiment.Experiments
-	for _, s := range searches {
-		processorGrid = append(processorGrid, s.candidates()...)
-	}
-	sets := []tables.Set{
-		set("cifar10-resnet14", "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)),
-		set("cifar100-resnet14", "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)),
-		set("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
-		set("cifar100-wrn", "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
-		set("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
-			list(Wide, ten, paperSeeds, append(mixtures(), methods.Density)...)),
-		set("ood-svhn", "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
-			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
-		set("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
-			both(Paper, paperSeeds, addedMethods...)),
-		set("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
-			both(Wide, paperSeeds, singleNetworks...)),
-		set("cifar-released", "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
-			both(Released, paperSeeds, papersFive...)),
-		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
-		set("processor", "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments()),
-		set("processor-cifar100", "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
-			list(Chosen(Processor), hundred, 1, keyMethods...)),
-	}
-	return append(sets, set("paper-images", "all runs of the paper's six image tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed",
-		paperImages(sets[:6])))
-}
-
-// paperImages are the experiments of sets, in an order in which a stopped run leaves whole columns: one seed of everything
-// before the next, small networks before wide ones.
-func paperImages(sets []tables.Set) experiment.Experiments {
-	var all experiment.Experiments
-	for _, s := range sets {
-		all = tables.Union(all, s.Experiments)
-	}
+	all = tables.Union(all)
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int {
 		return cmp.Or(cmp.Compare(width(a), width(b)), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Task.Name, b.Task.Name))
 	})
@@ -168,12 +123,13 @@ func Roofline(list experiment.Experiments) time.Duration {
 	return time.Duration(total)
 }
 
-// processorExperiments are those of the set processor.
-func processorExperiments() experiment.Experiments {
-	return tables.Union(
+// processorRuns are those of the comparison on a processor.
+func processorRuns() experiment.Experiments {
+	return slices.Concat(
 		list(Chosen(Processor), ten, 2, keyMethods...),
 		list(Chosen(Processor), ten, 1, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
 		list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density),
 		list(Chosen(Processor), ten, 1, processes...),
-		list(Chosen(Processor), ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble
+		list(Chosen(Processor), ten, methods.EnsembleMembers, methods.Deterministic), // the members of the ensemble
+		list(Chosen(Processor), hundred, 1, keyMethods...))
 }

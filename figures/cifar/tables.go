@@ -21,31 +21,23 @@ var proseText string
 
 var prose = report.ParseProse(proseText)
 
-// Tables are the tables of the image study.
-func Tables() []tables.Named {
-	var all []tables.Named
+// Exhibits are the tables and pictures of the image study.
+func Exhibits() []tables.Exhibit {
+	var all []tables.Exhibit
 	for _, c := range classifications {
-		all = append(all, tables.Named{Name: c.name, Doc: c.what + ", ours and the paper's", Make: c.Table})
+		all = append(all, tables.Exhibit{Name: c.name, Doc: c.what + ", ours and the paper's", Table: c.Table})
 	}
-	all = append(all,
-		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Make: DetectionTable},
-		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Make: processorsGrid},
-		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable},
-		tables.Named{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Make: ProcessorTable},
-		tables.Named{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Make: processorDifferences},
-		tables.Named{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Make: processorTemperatures},
-		tables.Named{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: area under the ROC curve", Make: ProcessorDetection},
-		tables.Named{Name: "cifar-processor-ood-auprc", Doc: "the same by the area under the precision-recall curve", Make: processorPrecision},
-		tables.Named{Name: "cifar-processor-layers", Doc: "out-of-distribution detection after 10 epochs by the energies of each layer", Make: ProcessorLayers})
-	return all
-}
-
-// Figures are the figures of the image study: those of the tables with the same names.
-func Figures() []tables.NamedFigure {
-	return []tables.NamedFigure{
-		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: ProcessorDifferencesFigure},
-		{Name: "cifar-processor-ood", Doc: "which score separates out-of-distribution images, by the area under the ROC curve, after 10 epochs", Make: ProcessorDetectionFigure},
-	}
+	return append(all,
+		tables.Exhibit{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Table: DetectionTable},
+		tables.Exhibit{Name: "paper-images", Doc: "all runs of these tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed", Needs: paperImages},
+		tables.Exhibit{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Table: processorsGrid},
+		tables.Exhibit{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Table: fidelitiesTable},
+		tables.Exhibit{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Table: ProcessorTable, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Table: processorDifferences, Picture: ProcessorDifferencesFigure, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Table: processorTemperatures, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: area under the ROC curve", Table: ProcessorDetection, Picture: ProcessorDetectionFigure, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor-ood-auprc", Doc: "the same by the area under the precision-recall curve", Table: processorPrecision, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor-layers", Doc: "out-of-distribution detection after 10 epochs by the energies of each layer", Table: ProcessorLayers, Needs: processorRuns})
 }
 
 // The pictures of tables. A guess has an area of 0.5 under the ROC curve.

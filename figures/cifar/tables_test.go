@@ -129,7 +129,7 @@ func TestWideResNetRows(t *testing.T) {
 func TestResultsWithoutMetrics(t *testing.T) {
 	found := resultsOf(measuring(0.9, 0.1, 0.3, 0.01), list(Paper, ten, paperSeeds, methods.MFVI))
 	found[1].Metrics = nil
-	fails(t, "a result without metrics", errorOf(named(t, "cifar10-resnet14").Make(index(found...))), "no metric")
+	fails(t, "a result without metrics", errorOf(named(t, "cifar10-resnet14").Table(index(found...))), "no metric")
 }
 
 // The energy row is of the networks that were trained without the held-out images, and compared with the paper's. What SVHN

@@ -13,9 +13,9 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// Named is the table of claims under its name.
-func Named() tables.Named {
-	return tables.Named{Name: "claims", Doc: "every claim of the paper that can be checked: holds, fails, not significant or mixed, with the evidence", Make: Table}
+// Exhibit is the table of claims under its name.
+func Exhibit() tables.Exhibit {
+	return tables.Exhibit{Name: "claims", Doc: "every claim of the paper that can be checked: holds, fails, not significant or mixed, with the evidence", Table: Table}
 }
 
 // studies are the claims that each study can check.

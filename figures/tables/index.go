@@ -1,5 +1,5 @@
 // Package tables makes tables of stored results: an Index finds the results of experiments, and says what the results of
-// a cell amount to. Sets, tables and figures have names, by which the command reproduce knows them.
+// a cell amount to. Tables and their pictures have names, by which the command reproduce knows them and their runs.
 package tables
 
 import (
@@ -11,20 +11,19 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// An Index finds results by their experiments, and remembers which of them were used. A run counts
+// An Index finds results by their experiments, and remembers which were asked for. A run counts
 // as diverged, whatever numbers it has, if its predictions or one of its metrics are not finite, or if its root mean squared
 // error is more than 3 times that of predicting the mean of the training targets (experiment.Scaled). It is not for several
 // goroutines.
 type Index struct {
 	results map[string]experiment.Result
-	used    map[string]experiment.Result
-	parts   map[string][]experiment.Result // of results that were computed from others
-	once    map[any]any                    // what Once returned
+	asked   *asked
+	once    map[any]any // what Once returned
 }
 
 // NewIndex is the index of results by the identities of their experiments, such as Store.Results returns.
 func NewIndex(list map[string]experiment.Result) *Index {
-	return &Index{results: list, used: map[string]experiment.Result{}, once: map[any]any{}}
+	return &Index{results: list, asked: newAsked(), once: map[any]any{}}
 }
 
 // Of is the index of a list of results, such as Engine.Run returns.
@@ -55,26 +54,17 @@ func Read(store *experiment.Store) (*Index, error) {
 	return NewIndex(all), err
 }
 
-// Find returns the result of an experiment, and whether there is one. It counts as used.
+// Find returns the result of an experiment, and whether there is one.
 func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) { return x.find(e, e.ID()) }
 
 // find returns the result of an experiment with an identity.
 func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, bool) {
 	r, has := x.results[id]
+	x.asked.add(e, id, has)
 	if !has {
 		return r, false
 	}
-	r = r.Of(e)
-	if x.used != nil {
-		parts, derived := x.parts[r.ID]
-		if !derived {
-			parts = []experiment.Result{r}
-		}
-		for _, part := range parts {
-			x.used[part.ID] = part
-		}
-	}
-	return asIndexed(r), true
+	return asIndexed(r.Of(e)), true
 }
 
 // asIndexed is a result that has no metrics if it counts as diverged; see Index.
@@ -102,30 +92,42 @@ func diverged(r experiment.Result) bool {
 	return is && has && rmse > hopeless*data.MeanError(r.Split)
 }
 
-// With returns a copy of the index with a derived result. Looking it up marks the results it was computed from as used.
-func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
-	more := x.using(x.used)
-	more.results, more.parts = maps.Clone(x.results), maps.Clone(x.parts)
-	if more.parts == nil {
-		more.parts = map[string][]experiment.Result{}
-	}
-	more.results[r.ID], more.parts[r.ID] = r, parts
-	return more
+// With returns a copy of the index with a further result, such as a derived one.
+func (x *Index) With(r experiment.Result) *Index {
+	more := *x
+	more.results = maps.Clone(x.results)
+	more.results[r.ID] = r
+	return &more
 }
 
-// Used are the results that were found so far, by their identities.
-func (x *Index) Used() map[string]experiment.Result { return maps.Clone(x.used) }
+// An asked list are the experiments that were looked for, each once.
+type asked struct {
+	all, found experiment.Experiments
+	seen       map[string]bool
+}
 
-// Watched is the same index, of which nothing was used yet.
-func (x *Index) Watched() *Index { return x.using(map[string]experiment.Result{}) }
+func newAsked() *asked { return &asked{seen: map[string]bool{}} }
 
-// Unwatched is the same index for a look that does not count as use.
-func (x *Index) Unwatched() *Index { return x.using(nil) }
+func (a *asked) add(e experiment.Experiment, id string, has bool) {
+	if a.seen[id] {
+		return
+	}
+	a.seen[id], a.all = true, append(a.all, e)
+	if has {
+		a.found = append(a.found, e)
+	}
+}
 
-// using is the same index with another account of what was used.
-func (x *Index) using(used map[string]experiment.Result) *Index {
+// Asked are the experiments that were looked for so far, each once, whether or not they have results.
+func (x *Index) Asked() experiment.Experiments { return x.asked.all }
+
+// Used are those of them that have stored results.
+func (x *Index) Used() experiment.Experiments { return x.asked.found }
+
+// Fresh is the same index, which was asked for nothing yet.
+func (x *Index) Fresh() *Index {
 	other := *x
-	other.used = used
+	other.asked = newAsked()
 	return &other
 }
 

@@ -38,8 +38,8 @@ func TestRunsThatBlewUp(t *testing.T) {
 			if found.Diverged != c.diverged || len(found.Metrics) == 0 != c.diverged {
 				t.Errorf("found %+v, want diverged %t", found, c.diverged)
 			}
-			if used := x.Used()[r.ID]; used.Diverged || used.Metrics["rmse"] != c.rmse {
-				t.Errorf("the result is now %+v", used)
+			if asked, used := len(x.Asked()), len(x.Used()); asked != 1 || used != 1 || r.Diverged || r.Metrics["rmse"] != c.rmse {
+				t.Errorf("%d asked, %d used; the result is now %+v", asked, used, r)
 			}
 			table := must.Get(tables.Against([]experiment.Result{r}, "density", "nll"))(t)
 			if got, want := table.Rows[0].Cells[0].Text, map[bool]string{false: "1.000", true: "1 of 1 diverged"}[c.diverged]; got != want {
@@ -99,7 +99,7 @@ func TestOnce(t *testing.T) {
 	if _, err := tables.Once(x, key{"a"}, compute); err == nil {
 		t.Error("no error")
 	}
-	for _, of := range []*tables.Index{x, x.Watched(), x.Unwatched(), x.With(experiment.Result{ID: "other"})} {
+	for _, of := range []*tables.Index{x, x.Fresh(), x.With(experiment.Result{ID: "other"})} {
 		if got := must.Get(tables.Once(of, key{"a"}, compute))(t); got != 2 {
 			t.Errorf("call %d, want that of 2", got)
 		}

@@ -19,7 +19,7 @@ var distanceMethods = []experiment.Method{methods.Deterministic, methods.MCDropo
 // deviations of the function to each side (darker), and with the observation noise (lighter).
 func DistanceCubic(x *tables.Index) (report.Figure, error) {
 	const name = "distance-toy"
-	found, err := find(name, distanceSet, x, Cubic{Seeds: drawnSeeds}, distanceMethods)
+	found, err := find(name, x, Cubic{Seeds: drawnSeeds}, distanceMethods)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -33,7 +33,7 @@ func DistanceCubic(x *tables.Index) (report.Figure, error) {
 // its predictions, from 0 (white) to one bit (dark).
 func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	const name = "distance-moons"
-	found, err := find(name, distanceSet, x, Moons{Seeds: drawnSeeds}, distanceMethods)
+	found, err := find(name, x, Moons{Seeds: drawnSeeds}, distanceMethods)
 	if err != nil {
 		return report.Figure{}, err
 	}

@@ -27,16 +27,6 @@ func named(m experiment.Method, name string) experiment.Method {
 // clipped is the density layer with the energies of LDL limited to [0, D].
 var clipped = experiment.Method{Name: "Density Uncertainty (LDL, energy clipped)", Layers: dul.Density{Energy: energy.LDL{}, Clip: true}}
 
-// Figures are the figures of the toy problems.
-func Figures() []tables.NamedFigure {
-	return []tables.NamedFigure{
-		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: Figure1},
-		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
-		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Make: DistanceCubic},
-		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?", Make: DistanceMoons},
-	}
-}
-
 // Figure1 is the paper's Figure 1. A panel has the data (red), the predictive
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
 // the bands are narrow, so a second panel below each has them less the mean, with the truth.
@@ -160,7 +150,7 @@ func cubicFigure(name string, list []experiment.Result, columns int, draw func(r
 
 // bands finds the runs of the methods and draws a panel of each, all in a row.
 func bands(name string, x *tables.Index, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, figure1Set, x, Cubic{Seeds: drawnSeeds}, list)
+	found, err := find(name, x, Cubic{Seeds: drawnSeeds}, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -213,8 +203,8 @@ func atLeast(low float64, values []float64) []float64 {
 	return values
 }
 
-// find finds the results of methods on data with the seed that figures show, or says which are missing of a set.
-func find(figure, set string, x *tables.Index, data experiment.Source, list []experiment.Method) ([]experiment.Result, error) {
+// find finds the results of methods on data with the seed that figures show, or says which are missing.
+func find(figure string, x *tables.Index, data experiment.Source, list []experiment.Method) ([]experiment.Result, error) {
 	var found []experiment.Result
 	var missing []string
 	for _, m := range list {
@@ -227,7 +217,7 @@ func find(figure, set string, x *tables.Index, data experiment.Source, list []ex
 	if len(missing) == 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, shownSeed, strings.Join(missing, ", "), set)
+	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %[1]s", figure, shownSeed, strings.Join(missing, ", "))
 }
 
 // axes sets the axes of a panel. The y axis is twice as long as the range of the data. Wider bands are cut, so that the

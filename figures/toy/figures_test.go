@@ -19,17 +19,24 @@ import (
 // committed is the index of the committed results, read once.
 var committed = sync.OnceValues(tables.Committed)
 
-func figure(name string) tables.NamedFigure {
-	all := Figures()
-	return all[slices.IndexFunc(all, func(f tables.NamedFigure) bool { return f.Name == name })]
+// exhibit is one of Exhibits, which must be there.
+func exhibit(name string) tables.Exhibit {
+	e, has := tables.Named(Exhibits(), name)
+	if !has {
+		panic(name)
+	}
+	return e
 }
 
 // The figures of the stored runs.
 func TestFigures(t *testing.T) {
 	x := must.Get(committed())(t)
-	for _, named := range Figures() {
+	for _, named := range Exhibits() {
+		if named.Picture == nil {
+			continue
+		}
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(x)
+			f, err := named.Picture(x)
 			if f.Name != named.Name || named.Doc == "" {
 				t.Errorf("it calls itself %q, doc %q", f.Name, named.Doc)
 			}
@@ -52,19 +59,19 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 		want   string
 	}{
 		{"figure1", methods.MFVI, 0, "figure1 needs seed 0 of (a) MFVI; run: reproduce run figure1"},
-		{"figure1-energies", clipped, 1, "seed 0 of LDL, clipped to [0, D]; run: reproduce run figure1"},
-		{"distance-toy", methods.DUE, 4, "seed 0 of DUE; run: reproduce run distance"},
-		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance"},
+		{"figure1-energies", clipped, 1, "seed 0 of LDL, clipped to [0, D]; run: reproduce run figure1-energies"},
+		{"distance-toy", methods.DUE, 4, "seed 0 of DUE; run: reproduce run distance-toy"},
+		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance-moons"},
 	} {
 		t.Run(c.figure, func(t *testing.T) {
-			if _, err := figure(c.figure).Make(tables.Of(without(full, c.method.Name))); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := exhibit(c.figure).Picture(tables.Of(without(full, c.method.Name))); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("without it: %v, want %q", err, c.want)
 			}
 			list := slices.Clone(full)
 			for i := range list {
 				list[i].Diverged = list[i].Method == c.method.Name
 			}
-			f := must.Get(figure(c.figure).Make(tables.Of(list)))(t)
+			f := must.Get(exhibit(c.figure).Picture(tables.Of(list)))(t)
 			for i, title := range figtest.Titles(f) {
 				if strings.Contains(title, "diverged") != (i == c.panel) {
 					t.Errorf("panel %d has the title %q", i, title)
@@ -109,27 +116,18 @@ func TestMaps(t *testing.T) {
 	}
 }
 
-// Every full experiment of the sets has a stored result, and is part of a figure or a table.
-func TestSets(t *testing.T) {
-	x := must.Get(committed())(t).Watched()
-	must.Get(GapRatios(x))(t)
-	must.Get(DistanceTable(x))(t)
-	for _, named := range Figures() {
-		must.Get(named.Make(x))(t)
-	}
-	used := x.Used()
-	for _, s := range Sets() {
-		for _, e := range s.Experiments {
-			if err := e.Check(); err != nil {
-				t.Error(err)
-			}
-			if _, is := used[e.ID()]; !is {
-				t.Errorf("nothing uses %v of the set %s", e, s.Name)
+// Every experiment has a stored result.
+func TestRunsAreStored(t *testing.T) {
+	x := must.Get(committed())(t)
+	for name, want := range map[string]int{"gap-ratio": 160, "distance": 36, "figure1": 4} {
+		list := exhibit(name).Runs()
+		for _, e := range list {
+			if _, is := x.Find(e); !is {
+				t.Errorf("%v of %s is not stored", e, name)
 			}
 		}
-	}
-	both := slices.Concat(fullRuns(figure1Set), fullRuns(distanceSet))
-	if common := len(both) - len(tables.Union(both)); common != drawnSeeds {
-		t.Errorf("the sets share %d full runs, want those of the density layer", common)
+		if len(list) != want {
+			t.Errorf("%s is made of %d runs, want %d", name, len(list), want)
+		}
 	}
 }

@@ -43,11 +43,6 @@ func gapRatio(m experiment.Method) tables.Mean {
 	return tables.Mean{Of: gapRuns(m), Metric: MetricGapRatio, Decimals: 2, Optional: true}
 }
 
-// Tables are the tables of the toy problems.
-func Tables() []tables.Named {
-	return []tables.Named{{Name: "gap-ratio", Doc: "Figure 1 in numbers: uncertainty inside the gap over that at the data", Make: GapRatios}}
-}
-
 //go:embed prose.md
 var proseText string
 

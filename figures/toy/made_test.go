@@ -54,9 +54,3 @@ func measured(list experiment.Experiments, metrics func(e experiment.Experiment)
 	}
 	return all
 }
-
-// fullRuns are the experiments of a set at full scale.
-func fullRuns(name string) experiment.Experiments {
-	all := Sets()
-	return all[slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })].Experiments
-}

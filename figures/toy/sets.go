@@ -7,12 +7,6 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// The names of the sets.
-const (
-	figure1Set  = "figure1"
-	distanceSet = "distance"
-)
-
 // runs are the experiments of a method of this package. An error is a mistake in the package, and runs panics.
 func runs(data experiment.Source, m experiment.Method) experiment.Experiments {
 	list, err := experiment.Cross(Paper, []experiment.Source{data}, m)
@@ -22,19 +16,14 @@ func runs(data experiment.Source, m experiment.Method) experiment.Experiments {
 	return list
 }
 
-// Sets lists the experiments of the toy problems. An experiment that two figures need is in the sets of both.
-func Sets() []tables.Set {
-	var full, distance experiment.Experiments
-	for _, row := range gapRows {
-		full = append(full, gapRuns(row.Method)...)
-	}
-	for _, m := range distanceMethods {
-		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-			distance = append(distance, runs(data, m)...)
-		}
-	}
-	return []tables.Set{
-		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", Experiments: full},
-		{Name: distanceSet, Doc: "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", Experiments: distance},
+// Exhibits are the tables and pictures of the toy problems.
+func Exhibits() []tables.Exhibit {
+	return []tables.Exhibit{
+		{Name: "gap-ratio", Doc: "Figure 1 in numbers: uncertainty inside the gap over that at the data", Table: GapRatios},
+		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Picture: Figure1},
+		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Picture: Figure1Energies},
+		{Name: "distance", Doc: "six methods far from their data in numbers: entropy on two moons, and the gap ratio of the cubic", Table: DistanceTable},
+		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Picture: DistanceCubic},
+		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?", Picture: DistanceMoons},
 	}
 }

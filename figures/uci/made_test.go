@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"slices"
 	"testing"
 
 	"densityuncertainty/figures/experiment"
@@ -43,15 +42,14 @@ func of(m experiment.Method, dataset string) experiment.Experiments {
 	return paperSetting(dataset).runs(dataset, m)
 }
 
-// set has the experiments of a set at full scale.
-func set(t *testing.T, name string) experiment.Experiments {
+// runs has the experiments of an exhibit.
+func runs(t *testing.T, name string) experiment.Experiments {
 	t.Helper()
-	all := Sets()
-	i := slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })
-	if i < 0 {
-		t.Fatalf("no set %s", name)
+	e, has := tables.Named(Exhibits(), name)
+	if !has {
+		t.Fatalf("there is no exhibit %s", name)
 	}
-	return all[i].Experiments
+	return e.Runs()
 }
 
 func place(row, column string) string { return row + ", " + column }

@@ -15,20 +15,6 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// Figures are the pictures of the study: those that its pages and the notebooks show.
-func Figures() []tables.NamedFigure {
-	return []tables.NamedFigure{
-		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: ReproductionFigure},
-		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: ClaimsFigure},
-		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: EnergyFigure},
-		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: PlaceFigure},
-		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: GapFigure},
-		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: TunedFigure},
-		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: ConvergedFigure},
-		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI", Make: OptionsFigure},
-	}
-}
-
 // perRow is the number of panels beside each other in a picture with a panel for each data set.
 const perRow = 3
 

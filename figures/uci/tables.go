@@ -19,30 +19,31 @@ var proseText string
 
 var prose = report.ParseProse(proseText)
 
-// Tables are the tables of the study.
-func Tables() []tables.Named {
-	return []tables.Named{
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Make: NLL},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Make: RMSE},
-		{Name: "uci-density", Doc: "NLL and RMSE of density layers on UCI beside the paper's, and the method with the lowest mean of ours", Make: DensityTable},
-		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
-		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
-		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Make: ClaimsTable},
-		{Name: "uci-released", Doc: "UCI with the settings of the authors' code beside measurements of the authors' code", Make: ReleasedTable},
-		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
-		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Make: PlaceTable},
-		{Name: "uci-spread", Doc: "spread, coverage, rank correlation and error with constant energy and with LDL", Make: SpreadTable},
-		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood", Make: GapTable},
-		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95% intervals", Make: GapCoverageTable},
-		{Name: "uci-gap-rank", Doc: "every method on gap splits: whether the variance tells where errors are large", Make: GapRankTable},
-		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: TunedTable},
-		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Make: TuningTable},
-		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: scoresTable},
-		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Make: SamplesTable},
-		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Make: ConvergedTable},
-		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Make: OptionsTable},
-		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the authors' code", Make: FidelitiesTable},
-		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: adamTable},
+// Exhibits are the tables and pictures of the study.
+func Exhibits() []tables.Exhibit {
+	return []tables.Exhibit{
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Table: NLL},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Table: RMSE},
+		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Picture: ReproductionFigure},
+		{Name: "uci-density", Doc: "NLL and RMSE of density layers on UCI beside the paper's, and the method with the lowest mean of ours", Table: DensityTable},
+		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Table: DatasetsTable},
+		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Table: Agreement},
+		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Table: ClaimsTable, Picture: ClaimsFigure},
+		{Name: "uci-released", Doc: "UCI with the settings of the authors' code beside measurements of the authors' code", Table: ReleasedTable},
+		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Table: EnergyTable, Picture: EnergyFigure},
+		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Table: PlaceTable, Picture: PlaceFigure},
+		{Name: "uci-spread", Doc: "spread, coverage, rank correlation and error with constant energy and with LDL", Table: SpreadTable},
+		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood", Table: GapTable, Picture: GapFigure},
+		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95% intervals", Table: GapCoverageTable},
+		{Name: "uci-gap-rank", Doc: "every method on gap splits: whether the variance tells where errors are large", Table: GapRankTable},
+		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Table: TunedTable, Picture: TunedFigure},
+		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: TuningTable, Needs: tried},
+		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Table: scoresTable},
+		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Table: SamplesTable},
+		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Table: ConvergedTable, Picture: ConvergedFigure},
+		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Table: OptionsTable, Picture: OptionsFigure},
+		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the authors' code", Table: FidelitiesTable},
+		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Table: adamTable},
 	}
 }
 
@@ -109,17 +110,21 @@ func (x metric) table(index *tables.Index) (report.Table, error) {
 // lowest is the lowest mean among Methods on a data set, and the name of its method. Methods with a diverged run do not count. If
 // runs of any method are missing, both cells are dashes.
 func (x metric) lowest(index *tables.Index, dataset string) (lowest, method tables.Mean, err error) {
-	none, least := tables.Words("–"), math.Inf(1)
+	none, least, missing := tables.Words("–"), math.Inf(1), false
 	lowest, method = none, none
 	for _, m := range Methods() {
 		mean := x.Over(everywhere().runs(dataset, m))
 		s, err := index.Summarize(mean)
-		if err != nil || s.N+s.Diverged < s.Wanted {
+		if err != nil {
 			return none, none, err
 		}
+		missing = missing || s.N+s.Diverged < s.Wanted
 		if s.Complete() && s.Mean < least {
 			least, lowest, method = s.Mean, mean, tables.Words("%s", m.Name)
 		}
+	}
+	if missing {
+		return none, none, nil
 	}
 	return lowest, method, nil
 }

@@ -281,12 +281,12 @@ func TestFigures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	isTuned := func(e experiment.Experiment) bool { return e.Preset == "uci.Tuned" } // these change with what is chosen
 	experiments := tables.Union(
-		slices.DeleteFunc(set(t, "uci"), func(e experiment.Experiment) bool {
+		slices.DeleteFunc(runs(t, "uci-nll"), func(e experiment.Experiment) bool {
 			return e.Task.Name == "protein" && e.Method.Name == methods.MFVI.Name || e.Task.Name == "wine" && e.Split > 4
 		}),
-		slices.DeleteFunc(set(t, "uci-options"), func(e experiment.Experiment) bool { return e.Task.Name == "wine" }),
-		slices.DeleteFunc(set(t, "uci-energy"), isTuned),
-		slices.DeleteFunc(set(t, "uci-converged"), func(e experiment.Experiment) bool {
+		slices.DeleteFunc(runs(t, "uci-options"), func(e experiment.Experiment) bool { return e.Task.Name == "wine" }),
+		slices.DeleteFunc(runs(t, "uci-energy"), isTuned),
+		slices.DeleteFunc(runs(t, "uci-converged"), func(e experiment.Experiment) bool {
 			missing := e.Recipe.Epochs == 4000 && e.Method.Name == methods.Ensemble.Name && e.Split == 0
 			return missing || e.Task.Name != "yacht" && e.Task.Name != "boston"
 		}),
@@ -296,12 +296,12 @@ func TestFigures(t *testing.T) {
 		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: (v + 3) / 10 * e.Task.Data.(Data).MeanError(e.Split)}
 	})
 	drawn := []string{"uci-reproduction", "uci-claims", "uci-energy", "uci-converged", "uci-options"}
-	for _, named := range Figures() {
+	for _, named := range Exhibits() {
 		if !slices.Contains(drawn, named.Name) { // by the same functions
 			continue
 		}
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(tables.Of(lines))
+			f, err := named.Picture(tables.Of(lines))
 			figtest.Golden(t)(f, err)
 			if named.Name != f.Name || named.Doc == "" {
 				t.Errorf("it calls itself %s, doc %q", f.Name, named.Doc)

@@ -53,7 +53,7 @@ func (c choice) tried(dataset string, splits Splits, m experiment.Method) experi
 	return s.runs(dataset, m)
 }
 
-// searches are those of the set uci-tuning.
+// searches are those of the exhibit uci-tuning.
 func searches() (all []tuning.Search) {
 	for _, t := range tunings {
 		for _, dataset := range t.datasets {
@@ -61,6 +61,14 @@ func searches() (all []tuning.Search) {
 				all = append(all, search(dataset, t.splits, m)...)
 			}
 		}
+	}
+	return all
+}
+
+// tried are the candidates of all searches.
+func tried() (all experiment.Experiments) {
+	for _, s := range searches() {
+		all = append(all, s.Candidates...)
 	}
 	return all
 }

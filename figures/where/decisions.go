@@ -364,16 +364,6 @@ func (p decisionProblem) allSeeds(a agent) experiment.Experiments {
 	})
 }
 
-// decisionSets are the experiments of questions 4 and 6.
-func decisionSets() []tables.Set {
-	bandits := []decisionProblem{bandit()}
-	return []tables.Set{
-		{Name: "where-learning", Doc: "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", Experiments: each(acquisitions(), agents(), decisionProblem.experiments)},
-		{Name: "where-bandit", Doc: "question 4: Thompson sampling on a bandit (figures/questions.md)", Experiments: each(bandits, agents(), decisionProblem.experiments)},
-		{Name: "where-bandit-controls", Doc: "question 6: the bandit with controls of as much noise, and 100 further seeds (figures/questions.md)", Experiments: each(bandits, banditAgents(), decisionProblem.allSeeds)},
-	}
-}
-
 // The groups of rows of decisionTable.
 const groupError, groupNLL, groupRegret = "area under the RMSE", "area under the NLL", "regret"
 

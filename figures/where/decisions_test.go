@@ -172,9 +172,9 @@ func TestThompson(t *testing.T) {
 }
 
 // Every experiment can be carried out, and its draws are functions.
-func TestDecisionSets(t *testing.T) {
-	for i, want := range []int{5 * 7 * decisionSeeds, 7 * decisionSeeds, 16 * (decisionSeeds + furtherSeeds)} {
-		list := decisionSets()[i].Experiments
+func TestDecisionRuns(t *testing.T) {
+	for name, want := range map[string]int{"where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 16 * furtherSeeds} {
+		list := exhibit(t, name).Runs()
 		ids := map[string]bool{}
 		for k, id := range list.IDs() {
 			ids[id] = true
@@ -184,13 +184,13 @@ func TestDecisionSets(t *testing.T) {
 			}
 		}
 		if len(ids) != want {
-			t.Errorf("%d experiments, want %d", len(ids), want)
+			t.Errorf("%s: %d experiments, want %d", name, len(ids), want)
 		}
 	}
 }
 
 // A small decision runs on the engine. One that diverges says so, and has no numbers.
-func TestDecisionRuns(t *testing.T) {
+func TestDecisionOnEngine(t *testing.T) {
 	p := bandit()
 	p.decide = func(agent) experiment.Program { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
 	list := p.experiments(agents()[0]).OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })

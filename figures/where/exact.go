@@ -167,20 +167,13 @@ func (b besidePosterior) Load(ctx context.Context, split int) (experiment.Data, 
 	return b.Source.Load(ctx, split)
 }
 
-// exactSets are the experiments of questions 2 and 7: the posteriors, and the methods, whose distances are measured from the
-// posteriors in figures/runs when they are run.
-func exactSets() []tables.Set {
-	posteriors := func(problems []exactProblem) (all experiment.Experiments) {
-		for _, p := range problems {
+// posteriors are the runs of the posteriors of problems.
+func posteriors(problems func() []exactProblem) func() experiment.Experiments {
+	return func() (all experiment.Experiments) {
+		for _, p := range problems() {
 			all = append(all, p.posterior()...)
 		}
 		return all
-	}
-	return []tables.Set{
-		{Name: "where-posterior", Doc: "question 2: posteriors drawn by Hamiltonian Monte Carlo", Experiments: posteriors(exactProblems())},
-		{Name: "where-exact", Doc: "question 2: how far is each method from the posterior? (run where-posterior first)", Experiments: each(exactProblems(), exactMethods, exactProblem.runs)},
-		{Name: "where-posterior-gaps", Doc: "question 7: the posteriors of every gap of Boston and Yacht", Experiments: posteriors(everyGap())},
-		{Name: "where-exact-gaps", Doc: "question 7: how far is each method from them? (run where-posterior-gaps first)", Experiments: each(everyGap(), everyGapMethods, exactProblem.runs)},
 	}
 }
 
@@ -274,14 +267,18 @@ func bySeed(metric string, list experiment.Experiments) tables.Mean {
 
 // diagnostics say how the chains of a problem's posteriors went, over all splits; nil if one is missing.
 func (p exactProblem) diagnostics(x *tables.Index) []string {
-	rHat, size, divergences := 0.0, math.Inf(1), 0.0
+	rHat, size, divergences, missing := 0.0, math.Inf(1), 0.0, false
 	for _, e := range p.posterior() {
 		r, done := x.Find(e)
 		if !done {
-			return nil
+			missing = true
+			continue
 		}
 		rHat, size = max(rHat, r.Metrics[metricRHat]), min(size, r.Metrics[metricEffectiveSize])
 		divergences += r.Metrics[metricDivergences]
+	}
+	if missing {
+		return nil
 	}
 	return []string{fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s.", p.title, rHat, size, report.Counted(int(divergences), "divergence", "divergences"))}
 }

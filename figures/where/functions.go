@@ -29,11 +29,6 @@ const functionSamples, dyadSize, dyadCount = 1000, 10, 200
 // cubicSeeds is the number of data sets of the cubic.
 const cubicSeeds = 20
 
-// functionSet is the experiments of question 3.
-func functionSet() tables.Set {
-	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: tables.Union(each(jointProblems(), compared, jointProblem.experiments))}
-}
-
 // A jointProblem is a row of functionTable.
 type jointProblem struct {
 	title, prefix string // prefix is that of its metrics

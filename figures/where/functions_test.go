@@ -105,9 +105,9 @@ func TestFunctionTable(t *testing.T) {
 	}
 }
 
-// The set has six methods on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.
-func TestFunctionSet(t *testing.T) {
-	list := functionSet().Experiments
+// Six methods run on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.
+func TestFunctionRuns(t *testing.T) {
+	list := exhibit(t, "where-functions").Runs()
 	if want := 6 * 7 * 20; len(list) != want {
 		t.Errorf("%d experiments, want %d", len(list), want)
 	}

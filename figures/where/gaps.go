@@ -21,38 +21,24 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// Sets are the experiments of the questions.
-func Sets() []tables.Set {
-	return slices.Concat(gapSets(), []tables.Set{functionSet()}, imageSets(), exactSets(), decisionSets())
-}
-
-// Tables are the answers as tables.
-func Tables() []tables.Named {
-	all := []tables.Named{
-		{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Make: gapListTable},
-		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: exactTable},
-		{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Make: exactGapsTable},
-		{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Make: imageTable},
-		{Name: "where-images-all", Doc: "does it with all images of CIFAR-10 at half the size, and noise that is alive?", Make: allImageTable},
-		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: functionTable},
-		{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Make: decisionTable},
-		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: banditTable},
-	}
+// Exhibits are the answers as tables and pictures.
+func Exhibits() []tables.Exhibit {
+	var all []tables.Exhibit
 	for _, g := range gapTables {
-		all = append(all, tables.Named{Name: g.name, Doc: g.doc, Make: g.of})
+		all = append(all, tables.Exhibit{Name: g.name, Doc: g.doc, Table: g.of})
 	}
-	return all
-}
-
-// Figures are the answers as pictures.
-func Figures() []tables.NamedFigure {
-	return []tables.NamedFigure{
-		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, gapTables[0].of)},
-		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method", Make: ExactFigure},
-		{Name: "where-images", Doc: "the scores of each method on images that a network has memorised", Make: tables.Picture(prose, report.Forest{ByColumn: true, Numbers: true}, comparedImageTable)},
-		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionTable)},
-		{Name: "where-bandit", Doc: "the regret of evenly spread noise and of other agents, less that of density layers", Make: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Within: 300}, banditTable)},
-	}
+	all[0].Picture = tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, all[0].Table)
+	return append(all,
+		tables.Exhibit{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Table: gapListTable},
+		tables.Exhibit{Name: "where-posterior", Doc: "the exact posteriors, which have to be drawn before the runs of where-exact", Needs: posteriors(exactProblems)},
+		tables.Exhibit{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Table: exactTable, Picture: ExactFigure},
+		tables.Exhibit{Name: "where-posterior-gaps", Doc: "the same before the runs of where-exact-gaps", Needs: posteriors(everyGap)},
+		tables.Exhibit{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Table: exactGapsTable},
+		tables.Exhibit{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Table: imageTable, Picture: tables.Picture(prose, report.Forest{ByColumn: true, Numbers: true}, comparedImageTable)},
+		tables.Exhibit{Name: "where-images-all", Doc: "does it with all images of CIFAR-10 at half the size, and noise that is alive?", Table: allImageTable, Needs: func() experiment.Experiments { return allStudy().trainings() }},
+		tables.Exhibit{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Table: functionTable, Picture: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionTable)},
+		tables.Exhibit{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Table: decisionTable},
+		tables.Exhibit{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Table: banditTable, Picture: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Within: 300}, banditTable)})
 }
 
 // gapSeeds is the number of seeds of each gap.
@@ -83,21 +69,6 @@ var compared = slices.Concat([]experiment.Method{methods.Density}, controls, []e
 var otherDatasets = []string{"kin8nm", "naval", "protein"}
 
 const otherSeeds, manyDraws, manySeeds = 3, 1000, 5
-
-// gapSets are the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds;
-// and those of questions 8 and 9.
-func gapSets() []tables.Set {
-	of := func(settings []gapSetting, datasets []string, methods []experiment.Method) experiment.Experiments {
-		return each(settings, methods, func(s gapSetting, m experiment.Method) experiment.Experiments {
-			return each(datasets, []experiment.Method{m}, s.gaps)
-		})
-	}
-	return []tables.Set{
-		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings, uci.SmallDatasets(), compared)},
-		{Name: "where-gaps-others", Doc: "question 8: do they on other data sets? (figures/questions.md)", Experiments: of(gapSettings[1:], otherDatasets, compared)},
-		{Name: "where-gaps-draws", Doc: "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", Experiments: of(manySettings, uci.SmallDatasets(), compared[:2])},
-	}
-}
 
 // experiments are those of a method by a preset, on all splits of the data. That a preset refuses a method of the questions is a
 // mistake in this package: it panics.

@@ -97,12 +97,21 @@ func TestGapOthersTable(t *testing.T) {
 	}
 }
 
-// The set has six methods in three settings on every gap, with 20 seeds; those of questions 8 and 9 have two settings.
-func TestGapSets(t *testing.T) {
+func exhibit(t *testing.T, name string) tables.Exhibit {
+	t.Helper()
+	e, has := tables.Named(Exhibits(), name)
+	if !has {
+		t.Fatalf("there is no exhibit %s", name)
+	}
+	return e
+}
+
+// Six methods run in three settings on every gap, with 20 seeds; those of questions 8 and 9 in two settings.
+func TestGapRuns(t *testing.T) {
 	const gaps = 13 + 8 + 8 + 8 + 11 + 6
-	for i, want := range []int{6 * 3 * gaps * gapSeeds, 6 * 2 * (8 + 16 + 9) * otherSeeds, 2 * 2 * gaps * manySeeds} {
-		if got := len(gapSets()[i].Experiments); got != want {
-			t.Errorf("set %d has %d experiments, want %d", i, got, want)
+	for name, want := range map[string]int{"where-gaps": 3 * 3 * gaps * gapSeeds, "where-gap-methods": 4 * 3 * gaps * gapSeeds, "where-gaps-others": 6*2*(8+16+9)*otherSeeds + 6*2*gaps*gapSeeds, "where-gaps-draws": 2 * 2 * gaps * manySeeds} {
+		if got := len(exhibit(t, name).Runs()); got != want {
+			t.Errorf("%s has %d experiments, want %d", name, got, want)
 		}
 	}
 }

@@ -336,17 +336,12 @@ func allStudy() imageStudy {
 	return q
 }
 
-// imageSets are the experiments of questions 10 and 12: of the latter all of one seed before the next. Its ensemble is made of
-// the predictions of its plain networks.
-func imageSets() []tables.Set {
-	few, all := fewStudy(), allStudy()
-	bySeed := slices.Concat(all.arms...)
-	slices.SortStableFunc(bySeed, func(a, b experiment.Experiment) int { return cmp.Compare(a.Seed, b.Seed) })
-	return []tables.Set{
-		{Name: few.name, Doc: "question 10: does the place of the noise matter in networks that have memorised 5,000 images of 16 x 16 pixels? (figures/questions.md)",
-			Experiments: append(experiment.Experiments{few.ensemble}, slices.Concat(few.arms...)...)},
-		{Name: all.name, Doc: "question 12: does it with all images of CIFAR-10 at 16 x 16 pixels, and noise that is alive? (figures/questions.md)", Experiments: bySeed},
-	}
+// trainings are the experiments of all arms, all of one seed before the next. The ensemble is made of the predictions of the plain
+// networks.
+func (q imageStudy) trainings() experiment.Experiments {
+	all := slices.Concat(q.arms...)
+	slices.SortStableFunc(all, func(a, b experiment.Experiment) int { return cmp.Compare(a.Seed, b.Seed) })
+	return all
 }
 
 // imageScores are the columns of question 10, of which the first comparedScores are compared.

@@ -14,52 +14,63 @@ import (
 	"densityuncertainty/figures/where"
 )
 
-type listCommand struct{ storeFlag }
+type listCommand struct {
+	Name string `arg:"" optional:"" help:"Also count the stored and the missing runs of this table or figure, or of all."`
+	storeFlag
+}
 
-// Run lists what there is.
+// Run lists what there is. Counts are made on request, as they take a moment for each table.
 func (l listCommand) Run(c command) error {
-	stored, err := l.read()
-	if err != nil {
-		return err
+	exhibits, counted := c.catalogue, l.Name != ""
+	var stored *tables.Index
+	if counted {
+		var err error
+		if exhibits, err = selected("table or figure", c.catalogue, l.Name); err != nil {
+			return err
+		}
+		if stored, err = l.read(); err != nil {
+			return err
+		}
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SET\tdone\tmissing\tHOURS\tWHAT")
-	for _, set := range c.sets() {
-		done, seconds := 0, 0.0
-		for _, r := range stored.Results(set.Experiments) {
-			if r.ID != "" {
-				done++
-				seconds += r.WallSeconds
+	head := "NAME\tTABLE\tFIGURE\t"
+	if counted {
+		head += "done\tmissing\tHOURS\t"
+	}
+	fmt.Fprintln(w, head+"WHAT")
+	mark := map[bool]string{true: "yes"}
+	for _, e := range exhibits {
+		fmt.Fprintf(w, "%s\t%s\t%s\t", e.Name, mark[e.Table != nil], mark[e.Picture != nil])
+		if counted {
+			done, missing, seconds := 0, 0, 0.0
+			for _, r := range stored.Results(e.Runs()) {
+				if r.ID == "" {
+					missing++
+					continue
+				}
+				done, seconds = done+1, seconds+r.WallSeconds
 			}
+			fmt.Fprintf(w, "%d\t%d\t%.1f\t", done, missing, seconds/3600)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\n", set.Name, done, len(set.Experiments)-done, seconds/3600, set.Doc)
-	}
-	const skipped = "\t\t\t\t" // to the last column
-	fmt.Fprintf(w, "\nTABLES%sWHAT\n", skipped)
-	for _, t := range c.tables {
-		fmt.Fprintf(w, "%s%s%s\n", t.Name, skipped, t.Doc)
-	}
-	fmt.Fprintf(w, "\nFIGURES%sWHAT\n", skipped)
-	for _, f := range c.figures {
-		fmt.Fprintf(w, "%s%s%s\n", f.Name, skipped, f.Doc)
+		fmt.Fprintln(w, e.Doc)
 	}
 	_ = w.Flush() // to b, which takes everything
 	return c.say(b.String())
 }
 
-// A catalogue lists the sets that can be run, and the tables and figures that can be made.
-type catalogue struct {
-	sets    func() []tables.Set // takes some tenths of a second
-	tables  []tables.Named
-	figures []tables.NamedFigure
+// A catalogue lists what can be run and made.
+type catalogue []tables.Exhibit
+
+func (c catalogue) tables() catalogue {
+	return slices.DeleteFunc(slices.Clone(c), func(e tables.Exhibit) bool { return e.Table == nil })
+}
+
+func (c catalogue) figures() catalogue {
+	return slices.DeleteFunc(slices.Clone(c), func(e tables.Exhibit) bool { return e.Picture == nil })
 }
 
 // paper is the catalogue of the paper's experiments, and of the questions beyond it.
 func paper() catalogue {
-	return catalogue{
-		sets:    func() []tables.Set { return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets(), where.Sets()) },
-		tables:  slices.Concat([]tables.Named{claims.Named()}, uci.Tables(), toy.Tables(), cifar.Tables(), where.Tables()),
-		figures: slices.Concat(toy.Figures(), uci.Figures(), cifar.Figures(), where.Figures()),
-	}
+	return slices.Concat(catalogue{claims.Exhibit()}, toy.Exhibits(), uci.Exhibits(), cifar.Exhibits(), where.Exhibits())
 }

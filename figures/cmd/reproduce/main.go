@@ -1,7 +1,8 @@
 // Reproduce runs the paper's experiments and makes its tables and figures, without a notebook.
 //
-//	reproduce list                         what there is, and what is done
-//	reproduce run figure1                  run what a set still lacks
+//	reproduce list                         the tables and figures
+//	reproduce list uci-nll                 how many of its runs are stored
+//	reproduce run figure1                  the runs that it lacks
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 package main
@@ -73,8 +74,8 @@ type command struct {
 
 // The commands are the command line.
 type commands struct {
-	List   listCommand   `cmd:"" help:"List the sets of experiments, the tables and the figures, and what is done."`
-	Run    runCommand    `cmd:"" help:"Run the experiments of a set that the store lacks. After Ctrl-C the same command resumes. Exit status 3: some diverged."`
+	List   listCommand   `cmd:"" help:"List the tables and figures; with a name, how many of its runs are stored."`
+	Run    runCommand    `cmd:"" help:"Run the experiments of a table or figure that the store lacks. After Ctrl-C the same command resumes. Exit status 3: some diverged."`
 	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, and compare. Nothing is stored."`
 	Table  tableCommand  `cmd:"" help:"Print or write a table of the stored results."`
 	Figure figureCommand `cmd:"" help:"Write a figure of the stored results."`

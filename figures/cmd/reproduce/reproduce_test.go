@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(program(tiny()))
 }
 
-// tiny is a catalogue whose experiments take a moment, and those of the set "slow" some seconds.
+// tiny is a catalogue whose experiments take a moment, and those of "slow" some seconds.
 func tiny() catalogue {
 	list := func(epochs int, list ...experiment.Method) experiment.Experiments {
 		all, err := experiment.Cross(uci.Paper, uci.On("yacht", "boston"), list...)
@@ -62,16 +62,15 @@ func tiny() catalogue {
 		f.Caption = "A curve."
 		return f, nil
 	}
+	needs := func(list experiment.Experiments) func() experiment.Experiments {
+		return func() experiment.Experiments { return list }
+	}
 	return catalogue{
-		sets: func() []tables.Set {
-			return []tables.Set{
-				{Name: "few", Doc: "some experiments", Experiments: few},
-				{Name: "slow", Doc: "longer ones", Experiments: list(400, methods.Density).OnSplits(0)},
-				{Name: "lost", Doc: "ones that diverge", Experiments: list(2, methods.MCDropout).Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Cosine{Start: 1e30} })},
-			}
-		},
-		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
-		figures: []tables.NamedFigure{{Name: "curve", Doc: "a figure", Make: drawn}, {Name: "other", Doc: "a figure", Make: drawn}},
+		{Name: "few", Doc: "some experiments", Table: nll},
+		{Name: "slow", Doc: "longer ones", Needs: needs(list(400, methods.Density).OnSplits(0))},
+		{Name: "lost", Doc: "ones that diverge", Needs: needs(list(2, methods.MCDropout).Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Cosine{Start: 1e30} }))},
+		{Name: "curve", Doc: "a table and its figure", Table: nll, Picture: drawn},
+		{Name: "other", Doc: "a figure", Picture: drawn},
 	}
 }
 
@@ -135,7 +134,7 @@ func TestRunAgain(t *testing.T) {
 		t.Errorf("comparing stored %d results", n-8)
 	}
 	// A stored number that is another one, as an older version could have found it.
-	wrong := tiny().sets()[0].Experiments[0]
+	wrong := tiny()[0].Runs()[0]
 	wrong.Task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
 		found, err := experiment.Regression(p)
 		found["rmse"] *= 1.5
@@ -253,21 +252,18 @@ func TestReporter(t *testing.T) {
 func TestListTablesFigures(t *testing.T) {
 	store, dir := t.TempDir(), t.TempDir()
 	ends(t, exitOK, "", "", "run", "few", "--store", store)
-	list := ends(t, exitOK, "few   8", "", "list", "--store", store)
-	for _, want := range []string{"8     0        0.0    some experiments", "0     2        0.0    longer ones", "curve"} {
-		if !strings.Contains(list, want) {
-			t.Errorf("the list lacks %q:\n%s", want, list)
-		}
-	}
+	ends(t, exitOK, "curve  yes    yes     a table and its figure\nother         yes     a figure\n", "", "list", "--store", store)
+	ends(t, exitOK, "slow                 0     2        0.0    longer ones\n", "", "list", "slow", "--store", store)
+	ends(t, exitOK, "few    yes            8     0        0.0    some experiments\n", "", "list", "all", "--store", store)
 
 	made := "densityuncertainty " + environment.Version() + ", 8 runs: 8 uci.Paper"
 	ends(t, exitOK, "| all | 8 runs |\n\n"+made+"\n\nThe likelihood.", "", "table", "all", "--store", store)
-	ends(t, exitOK, "0 runs\n", "", "table", "nll", "--store", t.TempDir())
+	ends(t, exitOK, "0 runs\n", "", "table", "few", "--store", t.TempDir())
 	for _, c := range []struct{ name, out, file, begins, ends string }{
-		{"nll", "a.md", "a.md", "The likelihood", "\n\n" + made + "\n"},
-		{"nll", "a.tex", "a.tex", "% needs", "\n% " + made + "\n"},
-		{"nll", "a.csv", "a.csv", "Data,NLL", "8 runs\n"},
-		{"all", "new", "new/same.md", "The likelihood", made + "\n"},
+		{"few", "a.md", "a.md", "The likelihood", "\n\n" + made + "\n"},
+		{"few", "a.tex", "a.tex", "% needs", "\n% " + made + "\n"},
+		{"few", "a.csv", "a.csv", "Data,NLL", "8 runs\n"},
+		{"all", "new", "new/curve.md", "The likelihood", made + "\n"},
 	} {
 		ends(t, exitOK, "", "wrote "+filepath.Join(dir, c.file), "table", c.name, "--out", filepath.Join(dir, c.out), "--store", store)
 		if text := string(must.Get(os.ReadFile(filepath.Join(dir, c.file)))(t)); !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, c.ends) {
@@ -301,7 +297,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 			filled := generated.ReplaceAllStringFunc(text, func(part string) string {
 				parts++
 				name := generated.FindStringSubmatch(part)[1]
-				one := must.Get(selected("table", paper().tables, func(t tables.Named) string { return t.Name }, name))(t)[0]
+				one := must.Get(selected("table", paper().tables(), name))(t)[0]
 				return "<!-- generated: table " + name + " -->\n" + must.Get(made(t, one).Render(report.Markdown))(t) + "<!-- end of generated -->"
 			})
 			if begun, ended := strings.Count(text, "<!-- generated"), strings.Count(text, "<!-- end of generated"); parts == 0 || begun != parts || ended != parts {

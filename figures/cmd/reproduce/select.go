@@ -11,7 +11,7 @@ import (
 
 // A selection says which experiments a command is about.
 type selection struct {
-	Set      string   `arg:"" help:"The set, or all. \"reproduce list\" shows the sets."`
+	Name     string   `arg:"" help:"The table or figure whose runs are meant, or all. \"reproduce list\" shows them."`
 	Methods  []string `placeholder:"NAMES" help:"Only these methods, separated by commas."`
 	Datasets []string `placeholder:"NAMES" help:"Only these data sets, separated by commas."`
 	Splits   []string `placeholder:"NUMBERS" help:"Only these splits, such as 0,3,7."`
@@ -20,13 +20,13 @@ type selection struct {
 
 // experiments are the selected ones, each once. It is an error if one of the names or numbers selects nothing.
 func (s selection) experiments(c command) (experiment.Experiments, error) {
-	sets, err := selected("set", c.sets(), func(set tables.Set) string { return set.Name }, s.Set)
+	exhibits, err := selected("table or figure", c.catalogue, s.Name)
 	if err != nil {
 		return nil, err
 	}
 	var list experiment.Experiments
-	for _, set := range sets {
-		list = append(list, set.Experiments...)
+	for _, e := range exhibits {
+		list = append(list, e.Runs()...)
 	}
 	for _, by := range []struct {
 		flag   string
@@ -51,7 +51,7 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		})
 		for _, value := range by.wanted {
 			if !slices.Contains(there, value) {
-				return nil, usagef("--%s: %s has no experiments of %q; with the other flags there are %s", by.flag, s.Set, value, strings.Join(there, ", "))
+				return nil, usagef("--%s: %s has no experiments of %q; with the other flags there are %s", by.flag, s.Name, value, strings.Join(there, ", "))
 			}
 		}
 	}
@@ -66,16 +66,16 @@ func datasetOf(e experiment.Experiment) string {
 }
 
 // selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
-func selected[T any](kind string, list []T, name func(T) string, asked string) ([]T, error) {
+func selected(kind string, list catalogue, asked string) (catalogue, error) {
 	if asked == "all" {
 		return list, nil
 	}
+	if one, has := tables.Named(list, asked); has {
+		return catalogue{one}, nil
+	}
 	var names []string
-	for i, one := range list {
-		if name(one) == asked {
-			return list[i : i+1], nil
-		}
-		names = append(names, name(one))
+	for _, one := range list {
+		names = append(names, one.Name)
 	}
 	return nil, usagef("unknown %s %q, want %s or all", kind, asked, strings.Join(names, ", "))
 }

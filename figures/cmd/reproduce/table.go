@@ -14,7 +14,6 @@ import (
 
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
@@ -26,19 +25,19 @@ type tableCommand struct {
 
 // Run makes tables.
 func (t tableCommand) Run(c command) error {
-	wanted, err := selected("table", c.tables, func(t tables.Named) string { return t.Name }, t.Table)
+	wanted, err := selected("table", c.catalogue.tables(), t.Table)
 	if err != nil {
 		return err
 	}
 	var all []product
 	for _, one := range wanted {
 		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
-			t, err := one.Make(x)
+			t, err := one.Table(x)
 			if err != nil {
 				return nil, "", err
 			}
 			text, err := t.Render(format)
-			return []byte(cited(text, format, citation(x.Used()))), "", err
+			return []byte(cited(text, format, citation(x))), "", err
 		}})
 	}
 	return t.write(c, all, report.TableFormats())
@@ -51,19 +50,19 @@ type figureCommand struct {
 
 // Run makes figures.
 func (f figureCommand) Run(c command) error {
-	wanted, err := selected("figure", c.figures, func(f tables.NamedFigure) string { return f.Name }, f.Figure)
+	wanted, err := selected("figure", c.catalogue.figures(), f.Figure)
 	if err != nil {
 		return err
 	}
 	var all []product
 	for _, one := range wanted {
 		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
-			figure, err := one.Make(x)
+			figure, err := one.Picture(x)
 			if err != nil {
 				return nil, "", err
 			}
 			picture, err := figure.Bytes(format)
-			text := figure.Caption + "\n" + citation(x.Used())
+			text := figure.Caption + "\n" + citation(x)
 			if format == report.SVG {
 				picture = described(picture, text)
 			}
@@ -99,7 +98,7 @@ func (o output) write(c command, all []product, formats []string) error {
 	}
 	var failed []string
 	for i, one := range all {
-		content, caption, err := one.make(index.Watched(), format)
+		content, caption, err := one.make(index.Fresh(), format)
 		switch {
 		case errors.Is(err, report.ErrNotRun) && len(all) > 1:
 			c.tell("left out: %v", err)
@@ -169,10 +168,11 @@ func described(svg []byte, text string) []byte {
 }
 
 // citation says by what version of the program and of which runs something was made.
-func citation(used map[string]experiment.Result) string {
+func citation(x *tables.Index) string {
+	used := x.Used()
 	count := map[string]int{}
-	for _, line := range used {
-		count[cmp.Or(line.Preset, "no preset")]++
+	for _, e := range used {
+		count[cmp.Or(e.Preset, "no preset")]++
 	}
 	var presets []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {

@@ -19,8 +19,8 @@ func TestWrongUsage(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"", `expected one of "list", "run"`},
 		{"rnu few", `unexpected argument rnu, did you mean "run"?`},
-		{"run", `expected "<set>"`},
-		{"run fwe", `unknown set "fwe", want few, slow, lost or all`},
+		{"run", `expected "<name>"`},
+		{"run fwe", `unknown table or figure "fwe", want few, slow, lost, curve, other or all`},
 		{"run few slow", "unexpected argument slow"},
 		{"run few --sotre a", "unknown flag --sotre, did you mean"},
 		{"run few --store a --store b", "--store is given twice"},
@@ -31,14 +31,14 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --splits 0,2", `--splits: few has no experiments of "2"; with the other flags there are 0, 1`},
 		{"run few --epochs 0", "--epochs 0: experiment: Density Uncertainty on yacht"},
 		{"run few --epochs many", `--epochs: expected a valid`},
-		{"list few", "unexpected argument few"},
-		{"table nl", `unknown table "nl", want nll, same or all`},
-		{"table nll --format docx", `--format: unknown "docx", want md, latex, csv`},
-		{"table nll --out a.txt", "--out: a.txt has the ending .txt"},
-		{"table nll --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
+		{"list fwe", `unknown table or figure "fwe"`},
+		{"table nl", `unknown table "nl", want few, curve or all`},
+		{"table few --format docx", `--format: unknown "docx", want md, latex, csv`},
+		{"table few --out a.txt", "--out: a.txt has the ending .txt"},
+		{"table few --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
 		{"figure curve --format gif", `--format: unknown "gif"`},
 	} {
 		t.Run(c.line, func(t *testing.T) { ends(t, exitUsage, "", c.want, strings.Fields(c.line)...) })
 	}
-	ends(t, exitFailure, "", "the store: stat none: no such file", "table", "nll", "--store", "none")
+	ends(t, exitFailure, "", "the store: stat none: no such file", "table", "few", "--store", "none")
 }

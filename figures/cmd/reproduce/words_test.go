@@ -28,12 +28,12 @@ var committed = sync.OnceValues(tables.Committed)
 var madeTables = map[string]report.Table{}
 
 // made is a table of the committed results, made once.
-func made(t *testing.T, named tables.Named) report.Table {
+func made(t *testing.T, e tables.Exhibit) report.Table {
 	t.Helper()
-	if _, has := madeTables[named.Name]; !has {
-		madeTables[named.Name] = must.Get(named.Make(must.Get(committed())(t)))(t)
+	if _, has := madeTables[e.Name]; !has {
+		madeTables[e.Name] = must.Get(e.Table(must.Get(committed())(t)))(t)
 	}
-	return madeTables[named.Name]
+	return madeTables[e.Name]
 }
 
 // short is an error where a caption says nothing or is long.
@@ -46,11 +46,11 @@ func short(t *testing.T, caption string) {
 
 // A table asks a question and says in few words what one sees. What was not run is in no cell. It can be made of no results.
 func TestTables(t *testing.T) {
-	for _, named := range paper().tables {
+	for _, named := range paper().tables() {
 		t.Run(named.Name, func(t *testing.T) {
 			table := made(t, named)
 			figtest.Renders(t, table)
-			must.Get(named.Make(tables.Of(nil)))(t)
+			must.Get(named.Table(tables.Of(nil)))(t)
 			if table.Name != named.Name || !strings.HasSuffix(table.Title, "?") {
 				t.Errorf("%q has the title %q", table.Name, table.Title)
 			}
@@ -72,9 +72,9 @@ func TestTables(t *testing.T) {
 // A figure says in few words what one sees. Only one whose runs are missing cannot be made.
 func TestFigures(t *testing.T) {
 	x := must.Get(committed())(t)
-	for _, named := range paper().figures {
+	for _, named := range paper().figures() {
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(x)
+			f, err := named.Picture(x)
 			if err != nil && strings.Contains(err.Error(), "runs are missing") {
 				t.Skip(err)
 			}
@@ -90,7 +90,7 @@ func TestFigures(t *testing.T) {
 // Every number with a deviation or an interval on a slide is in some table, where it may have more digits.
 func TestSlides(t *testing.T) {
 	var all strings.Builder
-	for _, named := range paper().tables {
+	for _, named := range paper().tables() {
 		all.WriteString(must.Get(made(t, named).Render(report.Markdown))(t))
 	}
 	deviation, interval := regexp.MustCompile(`(\d+\.\d+) ± (\d+\.\d+)`), regexp.MustCompile(`(\S+) \((\S+) to (\S+)\)`)

@@ -8,12 +8,6 @@ import (
 	"densityuncertainty/figures/spec"
 )
 
-// A Set is a named list of experiments: what one figure or table needs.
-type Set struct {
-	Name, Doc   string
-	Experiments experiment.Experiments
-}
-
 // Union lists experiments in their order, each once.
 func Union(lists ...experiment.Experiments) experiment.Experiments {
 	var union experiment.Experiments
@@ -28,16 +22,39 @@ func Union(lists ...experiment.Experiments) experiment.Experiments {
 	return union
 }
 
-// A Named table can be asked for by name: it is a pure function of results and kept predictions.
-type Named struct {
+// An Exhibit is a table, its picture, and the runs that both are made of, under one name. Table and picture are pure functions of
+// results and kept predictions.
+type Exhibit struct {
 	Name, Doc string
-	Make      func(x *Index) (report.Table, error)
+	Table     func(x *Index) (report.Table, error)  // nil for a picture alone
+	Picture   func(x *Index) (report.Figure, error) // nil for none
+	// Needs are the runs, where they are not all that table and picture look for: some show whatever was run, up to a number of
+	// seeds, and some runs have neither table nor picture. Nil otherwise.
+	Needs func() experiment.Experiments
 }
 
-// A NamedFigure can be asked for by name: it is a pure function of results and kept predictions.
-type NamedFigure struct {
-	Name, Doc string
-	Make      func(x *Index) (report.Figure, error)
+// Named returns the exhibit of a list with a name, and whether there is one.
+func Named(list []Exhibit, name string) (Exhibit, bool) {
+	i := slices.IndexFunc(list, func(e Exhibit) bool { return e.Name == name })
+	if i < 0 {
+		return Exhibit{}, false
+	}
+	return list[i], true
+}
+
+// Runs are the experiments that the exhibit is made of, each once.
+func (e Exhibit) Runs() experiment.Experiments {
+	if e.Needs != nil {
+		return Union(e.Needs())
+	}
+	x := Of(nil)
+	if e.Table != nil {
+		_, _ = e.Table(x) // an error says what is missing
+	}
+	if e.Picture != nil {
+		_, _ = e.Picture(x)
+	}
+	return x.Asked()
 }
 
 // Picture returns a function that draws a table as a forest, with the caption that prose has for the table's name and " picture".
