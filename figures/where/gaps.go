@@ -80,16 +80,6 @@ func experiments(preset experiment.Preset, data experiment.Source, m experiment.
 	return list
 }
 
-// each are the experiments of all methods on all problems.
-func each[P, M any](problems []P, methods []M, of func(P, M) experiment.Experiments) (all experiment.Experiments) {
-	for _, p := range problems {
-		for _, m := range methods {
-			all = append(all, of(p, m)...)
-		}
-	}
-	return all
-}
-
 // crossed are an experiment on each of so many splits, with each of so many seeds.
 func crossed(e experiment.Experiment, splits int, seeds uint64) (all experiment.Experiments) {
 	for e.Split = range splits {
