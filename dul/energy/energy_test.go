@@ -33,6 +33,7 @@ func TestGradients(t *testing.T) {
 		{"Rank1Mixture 3 of a convolution", energy.Rank1Mixture{Fraction: 1.5}},
 		{"Rank1Mixture, released sign", energy.Rank1Mixture{Fraction: 1, NegatedLogDet: true}},
 		{"Diagonal", energy.Diagonal{}},
+		{"LocationMixture", energy.LocationMixture{Components: 3}},
 	} {
 		check := func(name string, x fixtures.Array, term func(s *model.Scope, x *graph.Node) *graph.Node) {
 			t.Run(m.name+"/"+name, func(t *testing.T) {

@@ -34,8 +34,11 @@ const (
 	// Random are as many random splits with a tenth of the examples as the test part, as in the authors' code.
 	Random
 	// Gap are splits with a gap, one for each input: the examples with the middle third of its values are the test part
-	// (Foong et al. 2019).
+	// (Foong et al. 2019). Not all are holes, and some are nearly the same; see datasets.GapSplits.
 	Gap
+	// Hole are twelve splits whose test part is a hole in the space of all inputs; see datasets.Hole. They were chosen so that
+	// distance and energy are unrelated.
+	Hole
 )
 
 // String is the name of the splits.
@@ -46,15 +49,15 @@ func (s Splits) String() string {
 	return splitsNames[s]
 }
 
-var splitsNames = []string{"gal", "random", "gap"}
+var splitsNames = []string{"gal", "random", "gap", "hole"}
 
 // TestTrain is the ratio of test to training examples of the splits, for the correction of paired differences.
 func (d Data) TestTrain() float64 {
 	switch {
 	case d.Choosing:
 		return heldOutPart / (1 - heldOutPart)
-	case d.Kind == Gap:
-		return 1.0 / 2 // the middle third are test examples
+	case d.Kind == Gap || d.Kind == Hole:
+		return 1.0 / 2 // the middle third are test examples; of a hole at most as many
 	}
 	return 1.0 / 9 // ten percent are
 }
@@ -97,8 +100,11 @@ func (d Data) Check() error {
 	if !slices.Contains(datasets.UCINames(), d.Name) {
 		return fmt.Errorf("there is no UCI data set %q; there are %s", d.Name, strings.Join(datasets.UCINames(), ", "))
 	}
-	if d.Kind < Gal || d.Kind > Gap {
-		return fmt.Errorf("there are no splits %v; there are uci.Gal, uci.Random and uci.Gap", d.Kind)
+	if d.Kind < Gal || d.Kind > Hole {
+		return fmt.Errorf("there are no splits %v; there are uci.Gal, uci.Random, uci.Gap and uci.Hole", d.Kind)
+	}
+	if d.Kind == Hole && d.Measured() == nil {
+		return fmt.Errorf("there are no holes of %s; figures/uci/holes.csv has those of other data sets, and datasets.HoleSplits makes some", d.Name)
 	}
 	return nil
 }
@@ -111,6 +117,8 @@ func (d Data) Splits() int {
 		return 0
 	case d.Kind == Gap:
 		return features
+	case d.Kind == Hole:
+		return len(d.Measured())
 	}
 	return published
 }
@@ -144,6 +152,10 @@ func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []data
 		splits = datasets.RandomSplits(set.N, d.Splits())
 	case Gap:
 		splits = datasets.GapSplits(set)
+	case Hole:
+		for _, m := range d.Measured() {
+			splits = append(splits, m.split(set))
+		}
 	default:
 		if splits, err = datasets.GalSplits(d.Name); err != nil {
 			return nil, nil, err

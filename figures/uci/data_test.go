@@ -35,6 +35,7 @@ func TestSplits(t *testing.T) {
 		{uci.Data{Name: "yacht", Choosing: true}, 20, 222, 0, 55},
 		{uci.Data{Name: "yacht", Choosing: true, HeldOut: true}, 20, 178, 44, 55},
 		{uci.Data{Name: "protein"}, 5, 41157, 0, 4573},
+		{uci.Data{Name: "yacht", Kind: uci.Hole}, 12, 283, 0, 25},
 	} {
 		if c.data.Splits() != c.splits {
 			t.Errorf("%+v has %d splits, want %d", c.data, c.data.Splits(), c.splits)
@@ -51,7 +52,7 @@ func TestSplits(t *testing.T) {
 
 // The error of predicting the mean of the training targets is that of predicting 0 for standardised ones.
 func TestMeanError(t *testing.T) {
-	for _, d := range []uci.Data{{Name: "yacht"}, {Name: "yacht", Kind: uci.Random}, {Name: "yacht", Kind: uci.Gap}, {Name: "yacht", Choosing: true}} {
+	for _, d := range []uci.Data{{Name: "yacht"}, {Name: "yacht", Kind: uci.Random}, {Name: "yacht", Kind: uci.Gap}, {Name: "yacht", Kind: uci.Hole}, {Name: "yacht", Choosing: true}} {
 		data := must.Get(d.Load(t.Context(), 3))(t)
 		squares := 0.0
 		for _, z := range data.Sets[0].Targets {
@@ -88,6 +89,7 @@ func TestDataThatCannotBe(t *testing.T) {
 	for want, err := range map[string]error{
 		"there is no UCI data set \"yatch\"": uci.Data{Name: "yatch"}.Check(),
 		"there are no splits Splits(7)":      uci.Data{Name: "yacht", Kind: 7}.Check(),
+		"there are no holes of naval":        uci.Data{Name: "naval", Kind: uci.Hole}.Check(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
