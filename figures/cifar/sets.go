@@ -36,7 +36,8 @@ var (
 // The seeds of the paper's tables, and the most that a comparison has.
 const paperSeeds, mostSeeds = 3, methods.EnsembleMembers
 
-var ten, hundred = Images{Name: CIFAR10}, Images{Name: CIFAR100}
+// tenAlone needs no files but those of CIFAR-10 and the excerpt of SVHN.
+var ten, hundred, tenAlone = Images{Name: CIFAR10}, Images{Name: CIFAR100}, Images{Name: CIFAR10, Sets: []string{TestSet, SVHNExcerpt}}
 
 // withHeldOut are images of which 5,000 are kept out of training.
 func withHeldOut(d Images) Images {
