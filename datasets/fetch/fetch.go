@@ -85,12 +85,12 @@ func (f *Fetcher) Get(ctx context.Context, file File) (path string, err error) {
 	if file.verify(path) == nil {
 		return path, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", fmt.Errorf("fetch: making the folder of the cache (set %s to use another): %w", EnvCache, err)
 	}
 	// The lock file stays: removing it would let a third process lock a new file
 	// of that name while a second holds the old one.
-	lock := flock.New(path+".lock", flock.SetPermissions(0o644))
+	lock := flock.New(path+".lock", flock.SetPermissions(0o666))
 	switch _, err := lock.TryLockContext(ctx, 100*time.Millisecond); {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("fetch: locking %s: %w", lock.Path(), ctx.Err())
@@ -130,7 +130,7 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) (err err
 
 // transfer appends to the part file what it lacks.
 func (f *Fetcher) transfer(ctx context.Context, file File, part string) (err error) {
-	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {
 		return err
 	}

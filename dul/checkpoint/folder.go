@@ -49,10 +49,10 @@ const lockName = ".lock"
 // what killed runs left unfinished there. Save will keep the newest checkpoints,
 // keep of them. It is an error if another process has the folder open.
 func Open(path string, keep int) (*Folder, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("checkpoint: making the folder: %w", err)
 	}
-	lock := flock.New(filepath.Join(path, lockName), flock.SetPermissions(0o644))
+	lock := flock.New(filepath.Join(path, lockName), flock.SetPermissions(0o666))
 	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: locking %s: %w", path, err)

@@ -3,10 +3,12 @@
 package atomicfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,32 +21,95 @@ const (
 	temporarySuffix = ".part"
 )
 
-func temporaryPattern(path string) string {
-	return temporaryPrefix + filepath.Base(path) + ".*" + temporarySuffix
-}
-
 // Write replaces the file at path by what fill writes. An error of fill, or of
 // the disk, is returned wrapped with the path, and the old file stays.
-func Write(path string, fill func(w io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), temporaryPattern(path))
+//
+// A file keeps its mode; a new one has 0666 less the umask. Links are followed. What another program or another name would lose
+// by the renaming is written in place, once fill is done: pipes, devices, open files of a process such as /dev/stdout, and files
+// with a second hard link.
+func Write(path string, fill func(w io.Writer) error) error {
+	target, old, err := follow(path)
+	if err == nil && old != nil && !old.IsDir() && (!old.Mode().IsRegular() || hasLinks(old)) {
+		err = writeInPlace(target, old, fill)
+	} else if err == nil {
+		err = replace(target, old, fill)
+	}
 	if err != nil {
 		return explain(path, err)
+	}
+	return nil
+}
+
+// follow returns the path to which symbolic links lead, and what is there, nil for nothing. A link by which a process knows an
+// open file is not followed.
+func follow(path string) (string, fs.FileInfo, error) {
+	for range 40 { // as many as Linux follows
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return path, nil, nil
+		case err != nil || info.Mode()&fs.ModeSymlink == 0 || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/"):
+			return path, info, err
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil, err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path, nil, syscall.ELOOP
+}
+
+// hasLinks says whether a file has a second name.
+func hasLinks(info fs.FileInfo) bool {
+	stat, is := info.Sys().(*syscall.Stat_t)
+	return is && stat.Nlink > 1
+}
+
+func writeInPlace(path string, old fs.FileInfo, fill func(w io.Writer) error) error {
+	var content bytes.Buffer
+	if err := fill(&content); err != nil {
+		return err
+	}
+	how := os.O_WRONLY | os.O_APPEND // after what a process has written to its own file
+	if old.Mode().IsRegular() {
+		how = os.O_WRONLY | os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, how, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content.Bytes())
+	return errors.Join(err, f.Close())
+}
+
+func replace(path string, old fs.FileInfo, fill func(w io.Writer) error) (err error) {
+	name := filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%s.%x%s", temporaryPrefix, filepath.Base(path), rand.Uint64(), temporarySuffix))
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
 	}
 	renamed := false
 	defer func() {
 		if !renamed {
-			err = errors.Join(err, os.Remove(f.Name()))
+			err = errors.Join(err, os.Remove(name))
 		}
 	}()
 	err = fill(f)
+	if err == nil && old != nil {
+		err = f.Chmod(old.Mode().Perm())
+	}
 	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
+		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
-		return explain(path, err)
+		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return explain(path, err)
+	if err := os.Rename(name, path); err != nil {
+		return err
 	}
 	renamed = true
 	return nil

@@ -2,6 +2,7 @@ package atomicfile_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -45,12 +46,81 @@ func TestWriteReplaces(t *testing.T) {
 		write(t, path, content)
 		require(t, path, content)
 	}
-	info := must.Get(os.Stat(path))(t)
-	if info.Mode().Perm() != 0o644 {
-		t.Errorf("mode %v, want 0644", info.Mode())
-	}
 	if got := names(t, folder); got != "a.txt" {
 		t.Errorf("the folder holds %s", got)
+	}
+}
+
+// A new file has a mode by the umask, and one that is there keeps its own.
+func TestMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	mode := func() fs.FileMode { return must.Get(os.Stat(path))(t).Mode() }
+	for _, umask := range []int{0o077, 0o002} {
+		before := syscall.Umask(umask)
+		write(t, path, "new")
+		syscall.Umask(before)
+		if want := fs.FileMode(0o666 &^ umask); mode() != want {
+			t.Errorf("a new file under umask %o: %v, want %v", umask, mode(), want)
+		}
+		must.Do(t, os.Chmod(path, 0o640))
+		write(t, path, "newer")
+		if mode() != 0o640 {
+			t.Errorf("a file of mode 640 has %v", mode())
+		}
+		must.Do(t, os.Remove(path))
+	}
+}
+
+// Links lead to the file that is written, and every other name of a file has its new content.
+func TestLinks(t *testing.T) {
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	must.Do(t, errors.Join(os.Mkdir(at("inner"), 0o777), os.Symlink(filepath.Join("inner", "a"), at("b")), os.Symlink(at("b"), at("c"))))
+	for _, content := range []string{"where none was", "second"} {
+		write(t, at("c"), content)
+		require(t, at("inner/a"), content)
+	}
+	must.Do(t, os.Link(at("inner/a"), at("d")))
+	write(t, at("c"), "3")
+	require(t, at("d"), "3")
+	if got := names(t, folder) + ", " + names(t, at("inner")); got != "b c d inner, a" || must.Get(os.Lstat(at("c")))(t).Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the folders hold %s", got)
+	}
+	must.Do(t, os.Symlink(at("e"), at("e")))
+	if err := atomicfile.WriteBytes(at("e"), nil); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("a link to itself: %v", err)
+	}
+}
+
+// A pipe, a device and an open file of this process are written to, and stay what they are.
+func TestNoRegularFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
+	read := make(chan string)
+	go func() {
+		content, err := os.ReadFile(pipe)
+		read <- fmt.Sprint(string(content), err)
+	}()
+	write(t, pipe, "through")
+	if got := <-read; got != "through<nil>" {
+		t.Errorf("the pipe's reader got %s", got)
+	}
+	open := must.Get(os.CreateTemp(t.TempDir(), ""))(t)
+	defer open.Close()
+	must.Get(open.WriteString("before, "))(t)
+	descriptor := fmt.Sprintf("/proc/self/fd/%d", open.Fd())
+	if _, err := os.Stat(descriptor); err == nil {
+		write(t, descriptor, "after")
+		content := must.Get(os.ReadFile(open.Name()))(t)
+		if !strings.HasSuffix(string(content), "after") || len(content) < 5 {
+			t.Errorf("the open file holds %q", content)
+		}
+	}
+	write(t, os.DevNull, "nothing")
+	for path, want := range map[string]fs.FileMode{pipe: fs.ModeNamedPipe, os.DevNull: fs.ModeDevice} {
+		if mode := must.Get(os.Stat(path))(t).Mode(); mode&want == 0 {
+			t.Errorf("%s is now %v", path, mode)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func Keep(name string, value any) {
 		return
 	}
 	if filepath.Dir(path) != record.Kernel {
-		Check(os.MkdirAll(filepath.Dir(path), 0o755))
+		Check(os.MkdirAll(filepath.Dir(path), 0o777))
 	}
 	Check(atomicfile.WriteBytes(path, Must(encode(record))))
 }

@@ -59,7 +59,7 @@ func (r *run) checkKept() error {
 	}
 	for _, folder := range []string{r.Networks, r.Curves} {
 		if folder != "" {
-			err := os.MkdirAll(folder, 0o755)
+			err := os.MkdirAll(folder, 0o777)
 			all.need(err == nil, "making the folder of Engine.Networks or Curves: %w", err)
 		}
 	}

@@ -69,7 +69,7 @@ func wholeLines(path string) ([]byte, error) {
 // the file if need be, and removes an unfinished last line.
 func addLines(path string, choose func(before []byte) ([]byte, error)) (err error) {
 	// The lock is on the file itself: lines are only added, so it is never replaced.
-	lock := flock.New(path, flock.SetPermissions(0o644))
+	lock := flock.New(path, flock.SetPermissions(0o666))
 	if err := lock.Lock(); err != nil {
 		return fmt.Errorf("experiment: locking %s: %w", path, err)
 	}
@@ -90,7 +90,7 @@ func addLines(path string, choose func(before []byte) ([]byte, error)) (err erro
 
 // appendTo adds to the end of a file, which it makes if there is none.
 func appendTo(path string, added []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	if err == nil {
 		_, err = f.Write(added) // with one call, so that a kill leaves whole lines, and at most the beginning of one
 		err = errors.Join(err, f.Close())
@@ -194,7 +194,7 @@ func (s *Store) readBoth(name string, decode func(content []byte) error) error {
 // keep keeps the predictions of a result, which are then read from there, and its row.
 func (s *Store) keep(r *Result, g groupLine) error {
 	r.file = s.predictionsFile(r.ID)
-	err := os.MkdirAll(filepath.Dir(r.file), 0o755)
+	err := os.MkdirAll(filepath.Dir(r.file), 0o777)
 	if err == nil {
 		err = atomicfile.Write(r.file, r.predictions.encode)
 	}
@@ -284,11 +284,11 @@ func (s *Store) reserve(ids []string) (free []string, release func() error, err 
 		return err
 	}
 	folder := filepath.Join(s.Folder, runningFolder)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, nil, fmt.Errorf("experiment: making the folder for what is running: %w", err)
 	}
 	for _, id := range ids {
-		lock := flock.New(filepath.Join(folder, id+".lock"), flock.SetPermissions(0o644))
+		lock := flock.New(filepath.Join(folder, id+".lock"), flock.SetPermissions(0o666))
 		locked, err := lock.TryLock()
 		mine, mineErr := lock.Stat()
 		there, thereErr := os.Stat(lock.Path()) // not mine if who had it has removed it meanwhile

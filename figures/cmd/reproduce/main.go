@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"syscall"
 
@@ -31,7 +32,7 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2   // the command line is wrong
 	exitDiverged    = 3   // all experiments were carried out, and some diverged
-	exitRequeue     = 75  // SIGTERM: what is done is kept, and the same command resumes (EX_TEMPFAIL of sysexits.h)
+	exitRequeue     = 75  // SIGTERM or SIGHUP: what is done is kept, and the same command resumes (EX_TEMPFAIL of sysexits.h)
 	exitInterrupted = 130 // as shells report a program that Ctrl-C ended
 )
 
@@ -46,11 +47,14 @@ func program(all catalogue) int {
 	return command{stdout: os.Stdout, stderr: os.Stderr, catalogue: all}.main(ctx, os.Args[1:])
 }
 
-// untilSignal is a context that Ctrl-C and SIGTERM end.
+// untilSignal is a context that Ctrl-C, SIGTERM and, unless nohup has it ignored, SIGHUP end, which a lost connection sends.
 func untilSignal(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		s := <-signals
 		// A second Ctrl-C ends the program at once. A second SIGTERM does nothing: a cluster may send one to the program
@@ -103,7 +107,10 @@ func (c command) main(ctx context.Context, args []string) int {
 		c.tell("reproduce: %v", err)
 		return exitFailure
 	}
-	status := map[error]int{stoppedBy{os.Interrupt}: exitInterrupted, stoppedBy{syscall.SIGTERM}: exitRequeue}[context.Cause(ctx)]
+	status := exitRequeue
+	if context.Cause(ctx) == (stoppedBy{os.Interrupt}) {
+		status = exitInterrupted
+	}
 	next := "The finished experiments are stored. To resume, run"
 	if args[0] == "again" {
 		next = "Nothing is stored. To start again, run"
@@ -133,6 +140,9 @@ func (c command) parse(ctx context.Context, args []string) error {
 		if part.Flag != nil && given[part.Flag] && !part.Flag.IsCumulative() {
 			return usagef("--%s is given twice", part.Flag.Name)
 		}
+		if part.Flag != nil && slices.Contains([]reflect.Kind{reflect.Slice, reflect.String}, part.Flag.Target.Kind()) && part.Flag.Target.Len() == 0 {
+			return usagef("--%s is empty, as a variable of a shell that is not set; leave it out if this is meant", part.Flag.Name)
+		}
 		given[part.Flag] = true
 	}
 	return line.Run()
@@ -147,27 +157,14 @@ func (c command) say(text string) error {
 	return err
 }
 
-// A path is a flag or an argument that names a file or folder. An empty one is refused: it is a variable of a shell that
-// is not set, and results must not go to the default then.
-type path string
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (p *path) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		return errors.New("the name is empty")
-	}
-	*p = path(text)
-	return nil
-}
-
 // storeFlag names the store of a command.
 type storeFlag struct {
-	Store path `placeholder:"FOLDER" help:"The store of results (default: figures/runs of the checkout)."`
+	Store string `placeholder:"FOLDER" help:"The store of results (default: figures/runs of the checkout)."`
 }
 
 // open returns the store and its results. A folder that is not there yet has none.
 func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
-	folder := string(f.Store)
+	folder := f.Store
 	if folder == "" {
 		var err error
 		if folder, err = results.DefaultDir(); err != nil {
@@ -182,7 +179,7 @@ func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
 // read returns the results of the store. The default store may be missing; one that is named must be there.
 func (f storeFlag) read() (*tables.Index, error) {
 	if f.Store != "" {
-		if _, err := os.Stat(string(f.Store)); err != nil {
+		if _, err := os.Stat(f.Store); err != nil {
 			return nil, fmt.Errorf("the store: %w", err)
 		}
 	}

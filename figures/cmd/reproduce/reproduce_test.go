@@ -187,7 +187,7 @@ func TestStopAndGoOn(t *testing.T) {
 	for _, c := range []struct {
 		signal os.Signal
 		status int
-	}{{os.Interrupt, exitInterrupted}, {syscall.SIGTERM, exitRequeue}, {syscall.SIGKILL, -1}} {
+	}{{os.Interrupt, exitInterrupted}, {syscall.SIGTERM, exitRequeue}, {syscall.SIGHUP, exitRequeue}, {syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			t.Parallel()
 			store := filepath.Join(t.TempDir(), "my runs")

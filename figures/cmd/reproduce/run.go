@@ -19,8 +19,8 @@ type runCommand struct {
 	selection
 	Epochs *int `placeholder:"N" help:"Train for N epochs, in the place of each experiment's own number."`
 	storeFlag
-	Networks path `placeholder:"FOLDER" help:"Keep trained networks there as safetensors files."`
-	DryRun   bool `help:"Only print what would run."`
+	Networks string `placeholder:"FOLDER" help:"Keep trained networks there as safetensors files."`
+	DryRun   bool   `help:"Only print what would run."`
 }
 
 // Run runs what the store lacks.
@@ -56,7 +56,7 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		return c.say(plan.String())
 	}
 	if len(missing) > 0 {
-		now, err := c.carryOut(ctx, experiment.Engine{Store: store, Networks: string(r.Networks)}, missing)
+		now, err := c.carryOut(ctx, experiment.Engine{Store: store, Networks: r.Networks}, missing)
 		c.tell("%s, %d done now", report.Counted(len(missing), "experiment", "experiments"), len(now))
 		if err != nil {
 			return err

@@ -83,7 +83,7 @@ type product struct {
 type output struct {
 	storeFlag
 	Format string `placeholder:"FORMAT" help:"md, latex or csv of a table, and svg, png or pdf of a figure (default: that of the file of --out, else the first)."`
-	Out    path   `placeholder:"PATH" help:"The file or folder to write to (default: tables are printed, and figures are files here); for \"all\" a folder."`
+	Out    string `placeholder:"PATH" help:"The file or folder to write to (default: tables are printed, and figures are files here); for \"all\" a folder."`
 }
 
 // write makes products, and writes or prints them. If one of several cannot be made, the others are.
@@ -109,14 +109,16 @@ func (o output) write(c command, all []product, formats []string) error {
 		case o.Out == "":
 			err = c.say(strings.Repeat("\n", min(i, 1)) + string(content))
 		default:
-			file := string(o.Out)
+			file := o.Out
 			if folder {
 				file = filepath.Join(file, one.name+ending(format))
 			}
-			err = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), atomicfile.WriteBytes(file, content))
+			if err = errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), atomicfile.WriteBytes(file, content)); err != nil {
+				return err
+			}
 			c.tell("wrote %s", file)
 			if caption != "" {
-				err = errors.Join(err, c.say(file+": "+caption+"\n"))
+				err = c.say(file + ": " + caption + "\n")
 			}
 		}
 		if err != nil {
@@ -132,7 +134,7 @@ func (o output) write(c command, all []product, formats []string) error {
 // choose returns the format that was asked for, or else that of the file, or the first one, and whether the output is a
 // folder. A file whose name has the ending of another format would be taken for what it is not.
 func (o output) choose(formats []string, several bool) (format string, folder bool, err error) {
-	to := string(o.Out)
+	to := o.Out
 	info, err := os.Stat(to)
 	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
 	format = cmp.Or(o.Format, formats[0])
