@@ -32,6 +32,7 @@ func Exhibits() []tables.Exhibit {
 		tables.Exhibit{Name: "paper-images", Doc: "all runs of these tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed", Needs: paperImages},
 		tables.Exhibit{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Table: processorsGrid},
 		tables.Exhibit{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Table: fidelitiesTable},
+		tables.Exhibit{Name: "cifar-bound", Doc: "how much noise the paper's settings can end at, and what as much noise does to a trained network", Table: boundTable, Picture: BoundFigure},
 		tables.Exhibit{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Table: ProcessorTable, Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Table: processorDifferences, Picture: ProcessorDifferencesFigure, Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Table: processorTemperatures, Needs: processorRuns},

@@ -135,8 +135,8 @@ func firstOf(d train.Dataset) train.Dataset {
 
 // The metrics of labelledImages that are not of one set.
 const (
-	mutualInformation = "mutual_information" // mean over the test images of that between label and draw, in nats
-	corruptedNLL      = "corrupted_nll"      // mean over the corrupted sets
+	mutualInformation = cifar.MetricMutualInformation
+	corruptedNLL      = "corrupted_nll" // mean over the corrupted sets
 	corruptedECE      = "corrupted_ece10"
 )
 

@@ -1,0 +1,228 @@
+package cifar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// gammaName is the name of one of the two log-variances of density layers, which all presets here train alike.
+const gammaName = "gamma_log_variance"
+
+// NoiseBound is the standard deviation of the noise of density layers after each epoch of an experiment on Images, if nothing but
+// the KL and weight decay moves their log-variances v. By SGD with momentum m,
+//
+//	b <- m b + (exp(v) / prior^2 - 1) / (2 N) + decay v,    v <- v - rate b,
+//
+// from v = 2 log InitStd, with N training images and the rate of each step. The likelihood, which is left out, makes noise
+// smaller: in all stored runs the noise is at most this. Of two priors, that of gamma and that of beta in convolutions, it takes
+// the wider one. It is an error if the layers are none of dul.Density, or the optimizer of log-variances is not train.SGD.
+func NoiseBound(e experiment.Experiment) ([]float64, error) {
+	l, is := e.Method.Layers.(dul.Density)
+	d, images := e.Task.Data.(Images)
+	at := slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return g.Contains(gammaName, params.Variational) })
+	if !is || !images || at < 0 {
+		return nil, fmt.Errorf("cifar: a bound of the noise is for density layers on cifar.Images whose log-variances are trained; this is %v", e)
+	}
+	g := e.Recipe.Groups[at]
+	o, is := g.Optimizer.(train.SGD)
+	if !is {
+		return nil, fmt.Errorf("cifar: a bound of the noise is for log-variances that train.SGD trains; this is %T", g.Optimizer)
+	}
+	n, prior := d.trainN(), max(l.PriorStd, l.ConvEtaPriorStd)
+	steps := (n-1)/e.Recipe.BatchSize + 1
+	v, momentum := 2*math.Log(l.InitStd), 0.0
+	var stds []float64
+	for t := range steps * e.Recipe.Epochs {
+		momentum = o.Momentum*momentum + (math.Exp(v)/(prior*prior)-1)/(2*float64(n)) + o.Decay*v
+		if v -= g.Rate * e.Recipe.Schedule.Rate(t, steps*e.Recipe.Epochs) * momentum; (t+1)%steps == 0 {
+			stds = append(stds, math.Exp(v/2))
+		}
+	}
+	return stds, nil
+}
+
+// A bounding is a reading of the paper's settings, with what its noise ends at, at most.
+type bounding struct {
+	name   string
+	std    float64 // at least the bound after all epochs of both networks and data sets, to two digits; 0 if nothing is bounded
+	preset func(wide bool) experiment.Preset
+}
+
+// boundings are the two readings of the text, which does not say what decays, and the authors' code. With weight decay on
+// everything the noise ends near the prior, where it bounds nothing.
+var boundings = []bounding{
+	{"text, decay on weights alone", 0.0013, func(wide bool) experiment.Preset { return textSettings(wide).experiment }},
+	{"authors' code", 0.0024, func(wide bool) experiment.Preset { return codeSettings(wide).experiment }},
+	{"authors' code, from the text's start", 0.012, func(wide bool) experiment.Preset {
+		return func(d experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+			m.Layers, _ = methods.WithNoise(m.Layers, textStart)
+			return codeSettings(wide).experiment(d, m)
+		}
+	}},
+	{"text, decay on everything", 0, func(wide bool) experiment.Preset { return textSettings(wide).withDecay(true) }},
+}
+
+// textStart is the standard deviation of the noise at the start, by the text.
+const textStart = 1e-3
+
+func textSettings(wide bool) settings {
+	if wide {
+		return onWide
+	}
+	return paper
+}
+
+// codeSettings are those of the authors' code, which takes the text's rates for the Wide ResNet.
+func codeSettings(wide bool) settings {
+	s := released
+	if wide {
+		s.network, s.wide = onWide.network, true
+	}
+	return s
+}
+
+// of is the experiment of density layers whose noise is bounded.
+func (b bounding) of(wide bool, d Images) experiment.Experiment {
+	return list(b.preset(wide), d, 1, methods.Density)[0]
+}
+
+// Noise predicts by the stored density network with other noise: the standard deviations of all its layers are Std. It takes the
+// place of training.
+type Noise struct{ Std float64 }
+
+// MetricMutualInformation names the mean over test images of that of label and draw, in nats.
+const MetricMutualInformation = "mutual_information"
+
+// Run implements experiment.Program.
+func (n Noise) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
+	backend, _, err := environment.OpenFor(environment.Images)
+	if err != nil {
+		return nil, err
+	}
+	defer backend.Finalize()
+	c, err := Trained(backend, methods.Density.Key)
+	if err != nil {
+		return nil, err
+	}
+	for v := range c.model.Store.IterVariables() {
+		if !strings.HasSuffix(v.Path(), logVariance) {
+			continue
+		}
+		values := slices.Repeat([]float64{2 * math.Log(max(n.Std, leastNoise))}, v.Shape().Size())
+		if err := v.SetValue(params.FromFloat64(v.Shape(), values)); err != nil {
+			return nil, err
+		}
+	}
+	p := new(experiment.Predictions)
+	for i, set := range d.Sets {
+		inputs := set.Inputs.(nets.Pixels)
+		inputs.Standardization = c.standardization
+		said, err := predict.Sample(ctx, c.model, inputs, predict.Options{Samples: e.Recipe.Samples, Energies: true})
+		if err != nil {
+			return nil, err
+		}
+		p.Sets = append(p.Sets, experiment.Prediction{Set: set.Name, Labels: set.Labels, Prediction: *said})
+		progress(float64(i+1)/float64(len(d.Sets)), "predicted "+set.Name)
+		if set.Name == TestSet {
+			p.Inspected = map[string]float64{MetricMutualInformation: stat.Mean(said.MutualInformation, nil)}
+		}
+	}
+	return p, nil
+}
+
+// leastNoise stands for none: its variance is below what float32 sees beside anything.
+const leastNoise = 1e-12
+
+// noiseLevels are the standard deviations whose effect is measured: none, the bounds, and more.
+func noiseLevels() []float64 {
+	return []float64{0, boundings[0].std, boundings[1].std, boundings[2].std, 0.03, 0.1, 0.3}
+}
+
+// noisy is the experiment of a level of noise: the stored density network on the images that come with the program.
+func noisy(std float64) experiment.Experiment {
+	e := exportedExperiment(methods.Density)
+	e.Method.Key, e.Method.Name = fmt.Sprintf("density-noise-%g", std), fmt.Sprintf("Density Uncertainty, noise %g", std)
+	e.Method.Sampler, e.Task.After, e.Preset = Noise{std}, nil, "cifar.Noise"
+	e.Task.Data = Images{Name: CIFAR10, Sample: true, HeldOut: sampleHeldOut, Sets: []string{TestSet, HeldOutSet, CIFAR100, SVHNExcerpt}}
+	return e
+}
+
+// boundTable shows what noise of the size of the bounds does, beside none and more.
+func boundTable(x *tables.Index) (report.Table, error) {
+	t := prose.Table("cifar-bound", nil)
+	t.Columns = []string{"At most by"}
+	var rows []row
+	for _, std := range noiseLevels() {
+		r := row{name: "no setting", option: fmt.Sprint(std), runs: experiment.Experiments{noisy(std)}}
+		if at := slices.IndexFunc(boundings, func(b bounding) bool { return b.std == std }); at >= 0 && std > 0 {
+			r.name = boundings[at].name
+		}
+		rows = append(rows, r)
+	}
+	mean := func(heading, metric string, decimals int) column {
+		return column{heading: heading, Mean: tables.Mean{Metric: metric, Decimals: decimals}}
+	}
+	svhn := detectionMetric(SVHNExcerpt, "auroc")
+	return fill(x, t, []column{
+		words("Standard deviation", func(r row) string { return r.option }), mean("Mutual information", MetricMutualInformation, 5), mean("NLL", results.MetricNLL, 4),
+		mean("ECE", results.MetricECE, 4), mean("AUROC, CIFAR-100", detectionMetric(CIFAR100, "auroc"), 3), mean("AUROC, SVHN", svhn, 3), mean("AUROC, SVHN, by energy", svhn+ByEnergy, 3),
+	}, rows)
+}
+
+// BoundFigure draws the bounds over the epochs, and beside them the mutual information that noise of a size brings.
+func BoundFigure(x *tables.Index) (report.Figure, error) {
+	f := report.Figure{Name: "cifar-bound", Width: vg.Points(620), Height: vg.Points(240), Caption: prose.Caption("cifar-bound picture", nil)}
+	over, brings := report.New("at most, over the epochs", "epoch", "standard deviation of the noise"), report.New("what it brings", "standard deviation of the noise", "mutual information (nats)")
+	var all []float64
+	for i, b := range boundings {
+		stds, err := NoiseBound(b.of(false, ten))
+		if err != nil {
+			return f, err
+		}
+		epochs := make([]float64, len(stds))
+		for k := range epochs {
+			epochs[k] = float64(k + 1)
+		}
+		all = append(all, stds...)
+		if err := report.Line(over, b.name, epochs, stds, report.Palette()[i]); err != nil {
+			return f, err
+		}
+	}
+	var stds, information []float64
+	for _, std := range noiseLevels()[1:] {
+		if r, has := x.Find(noisy(std)); has {
+			stds, information = append(stds, std), append(information, r.Metrics[MetricMutualInformation])
+		}
+	}
+	if len(stds) == 0 {
+		return f, report.ErrNotRun
+	}
+	if err := errors.Join(report.Line(brings, "", stds, information, report.Blue), report.Points(brings, "", stds, information, report.Blue, report.DotRadius)); err != nil {
+		return f, err
+	}
+	report.LogAxis(&over.Y, all)
+	report.LogAxis(&brings.X, stds)
+	report.LogAxis(&brings.Y, information)
+	f.Panels = [][]*plot.Plot{{over, brings}}
+	return f, nil
+}
