@@ -163,6 +163,7 @@ func noisy(std float64) experiment.Experiment {
 	e := exportedExperiment(methods.Density)
 	e.Method.Key, e.Method.Name = fmt.Sprintf("density-noise-%g", std), fmt.Sprintf("Density Uncertainty, noise %g", std)
 	e.Method.Sampler, e.Task.After, e.Preset = Noise{std}, nil, "cifar.Noise"
+	e.Recipe.Samples = 10
 	e.Task.Data = Images{Name: CIFAR10, Sample: true, HeldOut: sampleHeldOut, Sets: []string{TestSet, HeldOutSet, CIFAR100, SVHNExcerpt}}
 	return e
 }
