@@ -157,7 +157,7 @@ func (p sparseProcess) moments() (mean, variance *graph.Node) {
 	spread := ops.TransposedProduct(p.factor, a)
 	rows := graph.Add(ops.TransposedProduct(p.mean, a), p.constant) // [..., K, 1, n]
 	squares := graph.Sub(ops.SumRows(graph.Mul(spread, spread)), ops.SumRows(graph.Mul(a, a)))
-	variance = graph.MaxScalar(graph.Add(squares, p.outputScale), 1e-10)
+	variance = ops.AtLeast(graph.Add(squares, p.outputScale), 1e-10)
 	columns := func(x *graph.Node) *graph.Node { // [..., K, 1, n] -> [..., n, K]
 		return graph.Transpose(graph.Squeeze(x, -2), -2, -1)
 	}
@@ -183,7 +183,7 @@ func squaredDistances(a, b *graph.Node) *graph.Node {
 	a, b = graph.Add(a, minusCentre), graph.Add(b, minusCentre)
 	squares := func(x *graph.Node) *graph.Node { return ops.SumColumns(graph.Mul(x, x)) }
 	cross := graph.MulScalar(ops.ProductTransposed(a, b), -2)
-	return graph.MaxScalar(graph.Add(graph.Add(cross, squares(a)), graph.Transpose(squares(b), -2, -1)), 0)
+	return ops.AtLeast(graph.Add(graph.Add(cross, squares(a)), graph.Transpose(squares(b), -2, -1)), 0)
 }
 
 func (l DUE) jitter(dtype dtypes.DType) float64 {

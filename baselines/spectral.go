@@ -76,7 +76,7 @@ func (l SpectralNormed) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 
 // excess is max(1, norm/c).
 func (l SpectralNormed) excess(norm *graph.Node) *graph.Node {
-	return graph.MaxScalar(graph.MulScalar(norm, 1/setting("baselines.SpectralNormed.Bound", l.Bound, 3)), 1)
+	return ops.AtLeast(graph.MulScalar(norm, 1/setting("baselines.SpectralNormed.Bound", l.Bound, 3)), 1)
 }
 
 // A linearMap is the map whose norm is bounded, by its weights; it maps rows
@@ -127,7 +127,7 @@ func (l SpectralNormed) bounded(s *model.Scope, w *graph.Node, m linearMap) *gra
 // unitRow is x / |x|, row by row.
 func unitRow(x *graph.Node) *graph.Node {
 	norm := graph.Sqrt(ops.SumColumns(graph.Mul(x, x)))
-	return graph.Div(x, graph.MaxScalar(norm, 1e-12))
+	return graph.Div(x, ops.AtLeast(norm, 1e-12))
 }
 
 // unitVector starts a vector at a random direction.

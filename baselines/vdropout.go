@@ -40,7 +40,7 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	}
 	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(logAlpha))
 
-	alpha := atMostOne(ops.Exp(logAlpha))
+	alpha := ops.AtMost(ops.Exp(logAlpha), 1)
 	y := params.Dense(s, x, units)
 	eps := stochastic.DrawRows(s, x, stochastic.Gaussian(), units)
 	return graph.Mul(y, graph.AddScalar(graph.Mul(eps, graph.Sqrt(alpha)), 1))
@@ -64,15 +64,11 @@ func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	}
 	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
 
-	alpha := atMostOne(ops.Exp(logAlpha))
+	alpha := ops.AtMost(ops.Exp(logAlpha), 1)
 	eps := conv.Noise(s, pixels, stochastic.Gaussian())
 	factor := graph.AddScalar(conv.MulColumn(eps, graph.Sqrt(alpha)), 1)
 	return conv.LikeImage(graph.Mul(pixels, factor), y)
 }
-
-// atMostOne is min(alpha, 1), whose gradient passes at 1 itself, where a training may start. Of two
-// equal ones GoMLX's gradient of the minimum goes to the second.
-func atMostOne(alpha *graph.Node) *graph.Node { return graph.Min(graph.OnesLike(alpha), alpha) }
 
 // dropoutKL is the divergence from the log-uniform prior, up to a constant, by
 // the cubic approximation of Kingma et al. 2015 (equation 14), once for each

@@ -227,7 +227,7 @@ func (l Density) noiseEnergy(s *model.Scope, e, seen, h *graph.Node, dimensions 
 		e = graph.StopGradient(e)
 	}
 	if l.Clip {
-		e = graph.ClipScalar(e, 0, float64(dimensions))
+		e = ops.AtMost(ops.AtLeast(e, 0), float64(dimensions))
 	}
 	if l.MeanEnergy {
 		e = meanEnergy(s, e, dimensions)
@@ -398,7 +398,7 @@ func (l Density) sharedNoise(s *model.Scope, output, energy, gamma, beta *graph.
 	}
 	noise := graph.Concatenate([]*graph.Node{draw(gamma), draw(beta)}, 1)
 	// By rounding an energy can be a little below 0, which has no root.
-	root := graph.Sqrt(graph.AddScalar(graph.MaxScalar(graph.Reshape(energy, 1, batch, positions), 0), minVariance))
+	root := graph.Sqrt(graph.AddScalar(ops.AtLeast(graph.Reshape(energy, 1, batch, positions), 0), minVariance))
 	scales := graph.Concatenate([]*graph.Node{root, graph.OnesLike(root)}, 0)
 	products := graph.DotGeneral(noise, []int{1}, []int{2}, scales, []int{0}, []int{1}) // [batch, filters, positions]
 	return graph.Reshape(graph.Transpose(products, 0, 1), dims...)

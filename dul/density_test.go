@@ -258,6 +258,23 @@ func TestClip(t *testing.T) {
 	}
 }
 
+// A mixture has no energy of an input that is too far for float32. The output says so for any number of inputs, also
+// where they fill no vector, and is not a prediction without noise.
+func TestEnergiesTooFar(t *testing.T) {
+	for _, rows := range []int{1, 2, 15, 16, 17} {
+		x := fixtures.Matrix(rows, 2, slices.Repeat([]float64{1e20}, 2*rows)...)
+		for _, clip := range []bool{false, true} {
+			layer := dense(dul.Density{Energy: energy.Rank1Mixture{}, Clip: clip}, 50)
+			values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, layer.output)
+			y := fixtures.Evaluate(t, dtypes.Float32, values, noise,
+				func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{layer.output(s, in)} })[0]
+			if i := slices.IndexFunc(y.Values, func(v float64) bool { return !math.IsNaN(v) }); i >= 0 {
+				t.Errorf("%d rows, clip %v: output %d is %g, want NaN", rows, clip, i, y.Values[i])
+			}
+		}
+	}
+}
+
 // With MeanEnergy the noise of every input has the variance gamma m + beta, where m
 // is the mean energy of the batch, of each replica by itself, in training, and the
 // running mean in evaluation.

@@ -159,11 +159,14 @@ func (m Rank1Mixture) components(s *model.Scope, like *graph.Node, k, d int) (pr
 //
 // Where h is nearly along v and D is small, the difference of two large sums by which
 // it is computed is their rounding alone, and may be below 0.
-func atLeast(quadratic, t *graph.Node) *graph.Node { return graph.Max(quadratic, graph.Mul(t, t)) }
+func atLeast(quadratic, t *graph.Node) *graph.Node {
+	bound := graph.Mul(t, t)
+	return graph.Where(graph.LessThan(quadratic, bound), bound, quadratic) // NaN stays, as in ops.AtLeast
+}
 
 // notNegative is an energy without the rounding that may take it below 0, of which the
 // layer takes a root.
-func notNegative(energy *graph.Node) *graph.Node { return graph.MaxScalar(energy, 0) }
+func notNegative(energy *graph.Node) *graph.Node { return ops.AtLeast(energy, 0) }
 
 // logNormalizer is log N(0; 0, Sigma) = -1/2 (D log 2 pi + log |Sigma|).
 func logNormalizer(logDet *graph.Node, d int) *graph.Node {

@@ -49,7 +49,7 @@ const leastPivotUsed = 1e-30
 func factorise(a *graph.Node, first, n int) *Factor {
 	if n == 1 {
 		pivot := part(a, first, first, 1, 1)
-		root := graph.Sqrt(graph.MaxScalar(pivot, leastPivotUsed))
+		root := graph.Sqrt(ops.AtLeast(pivot, leastPivotUsed))
 		return &Factor{root, graph.StopGradient(pivot), graph.Reciprocal(root)}
 	}
 	half := (n + 1) / 2

@@ -162,16 +162,27 @@ func FullRow(x *graph.Node, value float64, n int) *graph.Node {
 	return graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...)), value)
 }
 
-// ReLU is max(x, 0); its derivative at 0 is 0 on all backends. (GoMLX's is 0 or 1
+// ReLU is max(x, 0), and NaN of NaN; its derivative at 0 is 0 on all backends. (GoMLX's is 0 or 1
 // there, by the backend, and has no second derivative on the pure Go backend.)
 func ReLU(x *graph.Node) *graph.Node {
+	zero := graph.ScalarZero(x.Graph(), x.DType())
+	closed := graph.LessOrEqual(x, zero) // NaN is not
 	return WithGradient([]*graph.Node{x},
-		func(in []*graph.Node) *graph.Node { return graph.MaxScalar(in[0], 0) },
-		func(y, dy *graph.Node) []*graph.Node {
-			// y >= 0, so min(y * huge, 1) is the step function of x for every y above
-			// 1e-37: one product and one minimum, no comparison.
-			return []*graph.Node{graph.Mul(dy, graph.StopGradient(graph.MinScalar(graph.MulScalar(y, 1e37), 1)))}
-		})
+		func(in []*graph.Node) *graph.Node { return graph.Where(closed, zero, in[0]) },
+		func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{graph.Where(closed, zero, dy)} })
+}
+
+// AtLeast is max(x, least). Of NaN it is NaN; GoMLX's maximum may be least, by the backend and the place in x
+// (vector instructions drop NaN in what is left over after whole vectors). Where both are equal the gradient goes to x.
+func AtLeast(x *graph.Node, least float64) *graph.Node {
+	bound := graph.Scalar(x.Graph(), x.DType(), least)
+	return graph.Where(graph.LessThan(x, bound), bound, x)
+}
+
+// AtMost is min(x, most), with NaN and gradient as AtLeast.
+func AtMost(x *graph.Node, most float64) *graph.Node {
+	bound := graph.Scalar(x.Graph(), x.DType(), most)
+	return graph.Where(graph.GreaterThan(x, bound), bound, x)
 }
 
 // Exp is e^x, with the right value at the edges: NaN of NaN, +Inf where e^x is

@@ -292,6 +292,31 @@ func TestExponentialsAtTheEdges(t *testing.T) {
 	}
 }
 
+// NaN stays NaN, and alone, wherever it stands in arrays of all lengths that the backends' loops tell apart.
+func TestNaNStays(t *testing.T) {
+	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
+		for n := 1; n <= 40; n++ {
+			x := fixtures.Matrix(1, n, slices.Repeat([]float64{0.25}, n)...)
+			f := fixtures.Compile(t, dtype, fixtures.Values{"x": x}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+				x := in["x"]
+				return []*graph.Node{ops.ReLU(x), ops.AtLeast(x, 0.125), ops.AtMost(x, 0.5), ops.Sigmoid(x), ops.Exp(x), ops.Softmax(x)}
+			})
+			for place := range n {
+				x.Values[place] = math.NaN()
+				for k, y := range f.Call(fixtures.Values{"x": x}) {
+					for i, got := range y.Values {
+						if want := []float64{0.25, 0.25, 0.25, 1 / (1 + math.Exp(-0.25)), math.Exp(0.25), math.NaN()}[k]; i == place != math.IsNaN(got) && k < 5 ||
+							i != place && math.Abs(got-want) > 1e-6 || k == 5 && !math.IsNaN(got) {
+							t.Fatalf("%s: function %d of %d numbers with NaN in place %d is %v", dtype, k, n, place, y.Values)
+						}
+					}
+				}
+				x.Values[place] = 0.25
+			}
+		}
+	}
+}
+
 // A value that is used twice gets the sum of both gradients, and two losses of
 // one graph get gradients of their own.
 func TestWithGradientIsUsedTwice(t *testing.T) {
