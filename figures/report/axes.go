@@ -82,8 +82,9 @@ func (roundTicks) Ticks(low, high float64) []plot.Tick {
 
 // drawable returns an error if no picture can have the axis.
 func drawable(a plot.Axis) error {
-	switch _, log := a.Scale.(plot.LogScale); {
-	case log && a.Min <= 0:
+	scale, log := a.Scale.(*logScale)
+	switch {
+	case log && (a.Min <= 0 || scale.below):
 		return errors.New("is logarithmic, where 0 and less have no place; draw them where it begins (see LogAxis)")
 	case math.IsNaN(a.Min) || math.IsNaN(a.Max) || (math.IsInf(a.Min, 0) || math.IsInf(a.Max, 0)) && a.Min < a.Max: // of nothing it is from +Inf to -Inf
 		return errors.New("is not finite; look for NaN and infinities in what the plot shows")
@@ -112,8 +113,19 @@ func LogAxis(axis *plot.Axis, values []float64) {
 	if low == high {
 		low, high = low/2, 2*high
 	}
-	axis.Scale, axis.Tick.Marker = plot.LogScale{}, logTicks{}
+	axis.Scale, axis.Tick.Marker = &logScale{}, logTicks{}
 	axis.Min, axis.Max = max(low, high/powers), high
+}
+
+// logScale is plot.LogScale, which panics at numbers of 0 and less, and remembers that it saw one.
+type logScale struct{ below bool }
+
+// Normalize implements plot.Normalizer.
+func (s *logScale) Normalize(low, high, x float64) float64 {
+	if !(x > 0) {
+		s.below, x = true, low
+	}
+	return plot.LogScale{}.Normalize(low, high, x)
 }
 
 // logTicks are powerTicks for an axis that is logarithmic itself.

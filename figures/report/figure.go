@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/encoding/charmap"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -53,15 +55,8 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 	if len(f.Panels) == 0 || len(f.Panels[0]) == 0 {
 		return nil, fmt.Errorf("report: figure %s has no panels", f.Name)
 	}
-	for _, p := range slices.Concat(f.Panels...) {
-		if p == nil {
-			continue
-		}
-		for i, axis := range []plot.Axis{p.X, p.Y} {
-			if err := drawable(axis); err != nil {
-				return nil, fmt.Errorf("report: figure %s: the %c axis %w", f.Name, "xy"[i], err)
-			}
-		}
+	if err := f.drawable(); err != nil {
+		return nil, err
 	}
 	var canvas interface {
 		vg.CanvasSizer
@@ -73,11 +68,17 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 	case PNG:
 		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(pngDPI))}
 	case PDF:
-		canvas = vgpdf.New(f.Width, f.Height)
+		canvas = &pdfCanvas{Canvas: vgpdf.New(f.Width, f.Height)}
 	default:
 		return nil, fmt.Errorf("report: unknown format %q, want one of %s", format, strings.Join(FigureFormats(), ", "))
 	}
 	f.draw(draw.New(canvas))
+	if err := f.drawable(); err != nil { // a logarithmic axis has seen what is on it by now
+		return nil, err
+	}
+	if c, is := canvas.(*pdfCanvas); is && c.lacking != 0 {
+		return nil, fmt.Errorf("report: figure %s: the fonts of a PDF have no character %q (%U), only those of Windows-1252; write it out, or make the figure as %s", f.Name, c.lacking, c.lacking, SVG)
+	}
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("report: making %s as %s: %w", f.Name, format, err)
@@ -86,6 +87,41 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 		return stretchedImages(fallbackFonts(b.Bytes())), nil
 	}
 	return b.Bytes(), nil
+}
+
+// drawable returns an error if no picture can have one of the axes.
+func (f Figure) drawable() error {
+	for _, p := range slices.Concat(f.Panels...) {
+		if p == nil {
+			continue
+		}
+		for i, axis := range []plot.Axis{p.X, p.Y} {
+			if err := drawable(axis); err != nil {
+				return fmt.Errorf("report: figure %s: the %c axis %w", f.Name, "xy"[i], err)
+			}
+		}
+	}
+	return nil
+}
+
+// pdfCanvas writes text in Windows-1252, the encoding of the fonts that gonum embeds in a PDF. By itself gonum writes UTF-8, of
+// which a reader shows two or three other characters for each beyond ASCII.
+type pdfCanvas struct {
+	*vgpdf.Canvas
+	lacking rune // a character that the encoding has no place for; 0 for none
+}
+
+// FillString implements vg.Canvas. A minus sign becomes an en dash, which looks like it.
+func (c *pdfCanvas) FillString(face font.Face, at vg.Point, text string) {
+	var encoded []byte
+	for _, r := range strings.ReplaceAll(text, "−", "–") {
+		b, has := charmap.Windows1252.EncodeRune(r)
+		if !has {
+			c.lacking = r
+		}
+		encoded = append(encoded, b)
+	}
+	c.Canvas.FillString(face, at, string(encoded))
 }
 
 // fallbackFonts adds what a browser should use where Liberation Sans, which has Arial's widths, is not
@@ -129,10 +165,23 @@ func (f Figure) draw(dc draw.Canvas) {
 	for j, row := range f.Panels {
 		for i, p := range row {
 			if p != nil {
-				p.Draw(canvases[j][i])
+				drawPanel(p, canvases[j][i])
 			}
 		}
 	}
+}
+
+// drawPanel draws a plot. A legend that would hide most of the data is drawn beside it.
+func drawPanel(p *plot.Plot, c draw.Canvas) {
+	if size := p.Legend.Rectangle(c).Size(); size.Y > 0.6*p.DataCanvas(c).Size().Y && size.X < c.Size().X/2 {
+		beside, legend := *p, p.Legend
+		beside.Legend = plot.NewLegend()
+		beside.Draw(draw.Crop(c, 0, -size.X-vg.Points(between), 0, 0))
+		legend.Top, legend.Left, legend.XOffs, legend.YOffs = true, true, 0, 0
+		legend.Draw(draw.Crop(c, c.Size().X-size.X, 0, 0, 0))
+		return
+	}
+	p.Draw(c)
 }
 
 // widenFirst takes from every column what the first lacks in width of its data.

@@ -106,6 +106,46 @@ func TestLogAxis(t *testing.T) {
 	}
 }
 
+// A line through 0 is refused on a logarithmic axis, whichever came first.
+func TestLogAxisOrder(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		p, y := report.New("", "x", "y"), []float64{0, 1, 10}
+		if first {
+			report.LogAxis(&p.Y, y)
+		}
+		must.Do(t, report.Line(p, "", []float64{0, 1, 2}, y, report.Blue))
+		if !first {
+			report.LogAxis(&p.Y, y)
+		}
+		if _, err := report.Single("n", p, 100, 100).Bytes(report.SVG); err == nil || !strings.Contains(err.Error(), "the y axis is logarithmic") {
+			t.Errorf("axis first %t: %v", first, err)
+		}
+	}
+}
+
+// A PDF has the characters of Windows-1252, and names another.
+func TestCharactersOfPDF(t *testing.T) {
+	p := report.New("f − mean, ±2 sd, σ²é", "ä – €", "")
+	must.Do(t, report.Line(p, "", []float64{0, 1}, []float64{-1, 1}, report.Blue))
+	f := report.Single("n", p, 200, 200)
+	if _, err := f.Bytes(report.PDF); err == nil || !strings.Contains(err.Error(), "'σ' (U+03C3)") {
+		t.Errorf("the error is %v", err)
+	}
+	p.Title.Text = "f − mean, ±2 sd, é²"
+	figtest.SameText(t, f)
+}
+
+// A long legend stands beside the lines.
+func TestLongLegend(t *testing.T) {
+	p := report.New("Many lines", "x", "y")
+	for i := range 14 {
+		must.Do(t, report.Line(p, fmt.Sprintf("method %d", i), []float64{0, 1}, []float64{float64(i), 14}, report.Palette()[i%6]))
+	}
+	f := report.Single("long-legend", p, 300, 180)
+	f.Caption = "Fourteen lines."
+	figtest.Golden(t)(f, nil)
+}
+
 // Any two finite values are drawn, or an error says why not; no picture loops, panics or has a NaN.
 func FuzzAxes(f *testing.F) {
 	for _, pair := range [][2]float64{{0.3, 0.1 + 0.2}, {0.3, math.Nextafter(0.3, 1)}, {0, 1}, {1, 1}, {0, 0}, {0, 5e-324}, {1e300, 1e300}, {-1.7e308, 1.7e308}, {1e16, 1e16 + 2}, {-1, 1e-300}} {
@@ -162,11 +202,7 @@ func TestFigureFormats(t *testing.T) {
 				t.Errorf("PNG: %+v, %v", c, err)
 			}
 		}},
-		{report.PDF, func(t *testing.T, out []byte) {
-			if !bytes.HasPrefix(out, []byte("%PDF-")) {
-				t.Error("not a PDF")
-			}
-		}},
+		{report.PDF, func(t *testing.T, out []byte) { figtest.SameText(t, f) }},
 	} {
 		t.Run(c.format, func(t *testing.T) {
 			out := must.Get(f.Bytes(c.format))(t)

@@ -47,6 +47,11 @@ func TestTicks(t *testing.T) {
 		{powerTicks{}, -0.2, 0.6, "1 2"},
 		{powerTicks{}, -0.4, 0.8, "0.5 1 2 5"},
 		{powerTicks{}, 2, 2.5, "100 200"},
+		{logTicks{}, 2.1, 4.9, "2.5 3.0 3.5 4.0 4.5"},
+		{logTicks{}, 5.5, 9.5, "6 7 8 9"},
+		{logTicks{}, 1.01, 1.05, "1.01 1.02 1.03 1.04 1.05"},
+		{logTicks{}, 1.5, 4, "2 3 4"},
+		{logTicks{}, 2.2, 4.8, "2.5 3.0 3.5 4.0 4.5"},
 	} {
 		t.Run(fmt.Sprintf("%T %v to %v", c.marker, c.low, c.high), func(t *testing.T) {
 			var labels []string

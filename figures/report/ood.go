@@ -179,6 +179,14 @@ func (powerTicks) Ticks(low, high float64) []plot.Tick {
 			}
 		}
 	}
+	if len(ticks) >= 2 {
+		return ticks
+	}
+	// Less than two of these: round numbers.
+	ticks = roundTicks{}.Ticks(math.Pow(10, low), math.Pow(10, high))
+	for i := range ticks {
+		ticks[i].Value = math.Log10(ticks[i].Value)
+	}
 	return ticks
 }
 

@@ -121,7 +121,7 @@ var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 func (t Table) latex() string {
 	escape := func(s string) string { return latexMinus(latexEscaper.Replace(oneLine.Replace(s))) }
 	var b strings.Builder
-	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,amssymb}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(strings.TrimSpace(t.Title+" "+t.Caption)), t.Name)
+	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,amssymb}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(sentences(t.Title, t.Caption)), t.Name)
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("c", len(t.Columns)-1))
 	fmt.Fprintf(&b, "%s \\\\\n\\midrule\n", strings.Join(t.headings(escape), " & "))
 	for i, row := range t.Rows {
@@ -136,6 +136,14 @@ func (t Table) latex() string {
 	}
 	b.WriteString("\\end{table}\n")
 	return b.String()
+}
+
+// sentences are two texts one after the other, of which the first ends like a sentence.
+func sentences(first, second string) string {
+	if first == "" || second == "" || strings.ContainsAny(first[len(first)-1:], ".?!:") {
+		return strings.TrimSpace(first + " " + second)
+	}
+	return first + ". " + second
 }
 
 // latexMinus turns a hyphen that begins a number into a minus sign.

@@ -100,7 +100,7 @@ func TestTextsOfOthers(t *testing.T) {
 				t.Errorf("Markdown:\n%s\nwant\n%s", got, want)
 			}
 			got := must.Get(table.Render(report.LaTeX))(t)
-			for _, want := range []string{`\caption{` + c.latex + " " + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", `{\textbf{` + c.latex + "}}", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"} {
+			for _, want := range []string{`\caption{` + c.latex + ". " + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", `{\textbf{` + c.latex + "}}", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"} {
 				if !strings.Contains(got, want) {
 					t.Errorf("LaTeX lacks %q:\n%s", want, got)
 				}

@@ -31,7 +31,7 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 		}
 		at := slices.IndexFunc(marks, func(m report.Mark) bool { return m.Name == e.Method.Name })
 		if at < 0 {
-			at, marks = len(marks), append(marks, report.MarkOf(e.Method.Name, len(marks)+1))
+			at, marks = len(marks), append(marks, report.MarkOf(e.Method.Name, len(marks)))
 		}
 		colours[i] = marks[at].Colour
 	}

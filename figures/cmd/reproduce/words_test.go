@@ -79,6 +79,7 @@ func TestFigures(t *testing.T) {
 				t.Skip(err)
 			}
 			figtest.PNG(t)(f, err)
+			figtest.SameText(t, f)
 			if f.Name != named.Name {
 				t.Errorf("it calls itself %s", f.Name)
 			}

@@ -4,12 +4,15 @@ package figtest
 import (
 	"bytes"
 	"flag"
+	"html"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/plot/cmpimg"
+	"rsc.io/pdf"
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/environment/must"
@@ -126,5 +129,24 @@ func Renders(t *testing.T, table report.Table) {
 				}
 			}
 		}
+	}
+}
+
+// texts are the pieces of text in an SVG drawing.
+var texts = regexp.MustCompile(`(?s)<text[^>]*>(.*?)</text>`)
+
+// SameText is an error where a figure's PDF has another text than its SVG, but for minus signs and blanks, which are not read.
+func SameText(t *testing.T, f report.Figure) {
+	t.Helper()
+	var drawn, printed strings.Builder
+	for _, m := range texts.FindAllSubmatch(must.Get(f.Bytes(report.SVG))(t), -1) {
+		drawn.WriteString(html.UnescapeString(string(m[1])))
+	}
+	content := must.Get(f.Bytes(report.PDF))(t)
+	for _, piece := range must.Get(pdf.NewReader(bytes.NewReader(content), int64(len(content))))(t).Page(1).Content().Text {
+		printed.WriteString(piece.S)
+	}
+	if want := strings.NewReplacer("−", "–", " ", "").Replace(drawn.String()); printed.String() != want || want == "" {
+		t.Errorf("%s as PDF has the text\n%s, as SVG\n%s", f.Name, printed.String(), want)
 	}
 }
