@@ -69,11 +69,12 @@ func (e Experiment) Check() error {
 	return e.problem(all.err())
 }
 
-// checkRows draws from the untrained network. It is an error if a function of your own mixes the examples of a batch, so that
-// the outputs for a few examples change if each is alone, or if draws are to be coherent and a layer's are not. A network for a
-// Gaussian process has plain layers here.
+// checkRows draws from the untrained network. It is an error if code of your own mixes the examples of a batch, so that
+// the outputs for some examples change if each is alone, or if Coherent is set and a layer draws for each example. A network
+// for a Gaussian process has plain layers here.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {
-	if _, is := e.Task.Network.(nets.Func); !is && !e.Recipe.Coherent {
+	_, own := e.Task.Network.(nets.Func)
+	if _, outside, _ := spec.Of(struct{ Network, Layers any }{e.Task.Network, e.Method.Layers}, ""); !own && !outside && !e.Recipe.Coherent {
 		return nil
 	}
 	backend, err := gobackend.New("")
@@ -93,17 +94,18 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	if err != nil {
 		return err
 	}
-	x := firstInputs(d.Train.Inputs, 4)
-	var outputs [2][]float64
-	for i, batch := range []int{0, 1} {
-		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch, Coherent: e.Recipe.Coherent})
+	var alone []float64
+	for i, size := range []int{1, e.Recipe.BatchSize, max(e.Recipe.PredictBatch, 128)} {
+		x := firstInputs(d.Train.Inputs, max(size, 4))
+		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: size, Coherent: e.Recipe.Coherent})
 		if err != nil {
 			return err
 		}
-		outputs[i] = p.Outputs[0]
-	}
-	if floats.Distance(outputs[0], outputs[1], math.Inf(1)) > 1e-4*floats.Norm(outputs[0], math.Inf(1)) {
-		return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
+		if outputs := p.Outputs[0]; i == 0 {
+			alone = outputs
+		} else if floats.Distance(outputs[:len(alone)], alone, math.Inf(1)) > 1e-4*floats.Norm(alone, math.Inf(1)) {
+			return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch in it and in the Method's layers")
+		}
 	}
 	return nil
 }

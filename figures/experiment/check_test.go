@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
@@ -68,6 +70,22 @@ type noisyRows struct{ baselines.Deterministic }
 func (noisyRows) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	y := params.Dense(s, x, units)
 	return graph.Add(y, stochastic.Draw(s, y, stochastic.Gaussian(), y.Shape().Dim(-2), units))
+}
+
+// randomStart starts elsewhere each time.
+type randomStart struct{}
+
+func (randomStart) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return ops.Affine(x, params.New(s, x, "weights", params.Weight, params.Constant(rand.Float64()), x.Shape().Dim(-1), units), params.Bias(s, x, units))
+}
+
+// unnoted is a network that builds its layers by themselves.
+type unnoted struct{ layers nets.Layers }
+
+func (unnoted) Over(layers nets.Layers) (nets.Network, error) { return unnoted{layers}, nil }
+
+func (u unnoted) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	return u.layers.Dense(s.In("output"), x, outputs)
 }
 
 // What cannot be is an error that names it, before anything is trained.
@@ -156,6 +174,22 @@ func TestRefused(t *testing.T) {
 				return layers.Dense(s.In("output"), graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0)), outputs)
 			}}
 		}, "Task.Network mixes the examples of a batch"},
+		{"a layer that mixes the examples of a whole batch", small(ghost{}), func(e *experiment.Experiment) {}, "mixes the examples of a batch"},
+		{"a random number in a network", small(none), func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return l.Dense(s.In("output"), graph.MulScalar(x, rand.Float64()), outputs)
+			}}
+		}, "look for a random number or the order of a map in Task.Network"},
+		{"the order of a map in a network", small(none), func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				for _, factor := range map[string]float64{"a": 2, "b": 3, "c": 4, "d": 5} {
+					x = graph.MulScalar(x, factor)
+				}
+				return l.Dense(s.In("output"), x, outputs)
+			}}
+		}, "look for a random number or the order of a map in Task.Network"},
+		{"a random number in an initial value", small(randomStart{}), func(e *experiment.Experiment) {}, "look for a random number"},
+		{"energies that are not noted", density, func(e *experiment.Experiment) { e.Task.Network = unnoted{} }, "build layers by nets.Positions"},
 		{"a function that mixes images", small(none), func(e *experiment.Experiment) {
 			images := train.Dataset{Labels: []int{0, 1, 0, 1}, Inputs: nets.Pixels{
 				Bytes: []byte{1, 2, 3, 4, 50, 60, 70, 80, 9, 9, 9, 9, 200, 100, 0, 7}, Height: 2, Width: 2, Standardization: nets.Standardization{Mean: []float64{0.5}, Std: []float64{0.2}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -194,20 +196,80 @@ func TestRenamedCode(t *testing.T) {
 	}
 }
 
-// halving is a schedule of your own.
-type halving struct{}
+// Parts of a recipe of your own, which show in no graph of a network. They differ by the flag that is edited.
+type (
+	editedSchedule  struct{}
+	editedOptimizer struct{ train.Adam }
+	editedOrder     struct{}
+	ghost           struct{} // centres blocks of examples, as no prediction may
+)
 
-func (halving) Rate(step, _ int) float64 { return 1 / float64(1+step) }
+func (editedSchedule) Rate(t, _ int) float64 { return 1e-2 / (1 + edit(0, 1)*float64(t/4)) }
 
-// Code that shows in no graph is known by the program.
-func TestHiddenCode(t *testing.T) {
-	schedule, process := small(baselines.Deterministic{}), small(nil)
-	schedule.Recipe.Schedule = halving{}
+func (o editedOptimizer) Update(s *model.Scope, value, gradient, rate, step *graph.Node) *graph.Node {
+	if strings.HasSuffix(s.Scope(), "bias") {
+		rate = graph.MulScalar(rate, edit(1, 2))
+	}
+	return o.Adam.Update(s, value, gradient, rate, step)
+}
+
+func (editedOrder) Of(seed uint64, epoch, n int) []int {
+	return rand.New(rand.NewPCG(seed, uint64(epoch)*uint64(edit(1, 2)))).Perm(n)
+}
+
+type editedAugmentation struct{}
+
+func (editedAugmentation) Draw(_ uint64, _, image int) (top, left int, flip bool) {
+	return 0, 0, float64(image) < edit(3, 4)
+}
+
+func (ghost) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	y, size := params.Dense(s, x, units), int(edit(16, 8))
+	if dims := y.Shape().Dimensions; dims[len(dims)-2] == 16 {
+		blocks := graph.Reshape(y, -1, size, units)
+		y = graph.Reshape(graph.Sub(blocks, graph.ReduceAndKeep(blocks, graph.ReduceMean, 1)), dims...)
+	}
+	return y
+}
+
+// What shows in no graph of a network is asked for its values: edited, a schedule, an optimizer and an order are trained anew, and a
+// layer is seen in the batches that it is trained on.
+func TestEditedRecipe(t *testing.T) {
+	for name, change := range map[string]func(e *experiment.Experiment){
+		"a schedule": func(e *experiment.Experiment) { e.Recipe.Schedule = editedSchedule{} },
+		"an optimizer": func(e *experiment.Experiment) {
+			e.Recipe.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: &editedOptimizer{}}}
+		},
+		"an order":             func(e *experiment.Experiment) { e.Recipe.Order = editedOrder{} },
+		"a layer that sees 16": func(e *experiment.Experiment) { e.Method.Layers = ghost{} },
+		"an augmentation":      func(e *experiment.Experiment) { e.Recipe.Augmentation = editedAugmentation{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() { edited = false }()
+			e := small(baselines.Deterministic{})
+			change(&e)
+			before, text := e.ID(), string(must.Get(e.Spec())(t))
+			edited = true
+			if e.ID() == before {
+				t.Errorf("the edited experiment has the identity of the one before, %s", text)
+			}
+		})
+	}
+}
+
+// Code that shows nowhere is known by its name, and a stored result of it is said to be as it was.
+func TestUnseenCode(t *testing.T) {
+	process, after := small(nil), small(baselines.Deterministic{})
 	type mine struct{ methods.SNGPProcess }
-	process.Method.Process = mine{}
-	for _, e := range []experiment.Experiment{schedule, process} {
-		if spec := string(must.Get(e.Spec())(t)); !strings.Contains(spec, `"program":"`) {
-			t.Errorf("the spec is %s", spec)
+	process.Method.Process, after.Task.After = mine{}, nothingAfter
+	for want, e := range map[string]experiment.Experiment{"densityuncertainty/figures/experiment_test.mine": process, "densityuncertainty/figures/experiment_test.nothingAfter": after} {
+		folder, said := t.TempDir(), ""
+		stored(t, folder, e)
+		en := untrained(t, folder)
+		en.Notes = func(text string) { said += text }
+		must.Get(en.Run(t.Context(), e))(t)
+		if !strings.Contains(said, "the code of "+want+" shows in no identity") {
+			t.Errorf("the notes are %s", said)
 		}
 	}
 }
@@ -240,7 +302,13 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-type mine struct{}
+// Parts that show in no graph of the network.
+type (
+	mine     struct{}
+	schedule struct{}
+)
+
+func (schedule) Rate(t, total int) float64 { return 1e-2 / float64(1+t) }
 
 func (mine) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.MulScalar(params.Dense(s, x, units), FACTOR)
@@ -252,7 +320,9 @@ func main() {
 		set.X, set.Y = append(set.X, float64(i)), append(set.Y, float64(i%2))
 	}
 	task := experiment.Task{Name: "mine", Data: experiment.Table{Set: set, Count: 1, Classes: 2}, Network: nets.MLP{}, Likelihood: likelihood.Categorical{Classes: 2}, Metrics: []experiment.Metric{experiment.Classification}}
-	list, err := task.Experiments(experiment.Adam(2, 8, 1e-2), 1, experiment.Method{Name: "mine", Layers: mine{}})
+	recipe := experiment.Adam(2, 8, 1e-2)
+	recipe.Schedule = schedule{}
+	list, err := task.Experiments(recipe, 1, experiment.Method{Name: "mine", Layers: mine{}})
 	if err != nil {
 		panic(err)
 	}

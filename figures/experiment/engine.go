@@ -122,10 +122,13 @@ func (r *run) readStore() error {
 
 // noteStored says how many results the store has already, the day of the last one, and how many cannot be measured again.
 func (r *run) noteStored() {
-	count, diverged, last := 0, 0, time.Time{}
+	count, diverged, last, unseen := 0, 0, time.Time{}, map[string]bool{}
 	for _, e := range r.order {
 		if e.result == nil {
 			continue
+		}
+		for _, name := range e.unseen() {
+			unseen[name.(string)] = true
 		}
 		if count++; e.result.Diverged {
 			diverged++
@@ -142,6 +145,9 @@ func (r *run) noteStored() {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
 	}
 	r.note(text)
+	for _, name := range slices.Sorted(maps.Keys(unseen)) {
+		r.note(fmt.Sprintf("the code of %s shows in no identity, so that stored results are as it was when they were made; if you have changed it, use another store", name))
+	}
 	if r.lacking > 0 {
 		r.note(fmt.Sprintf("%d stored results are without predictions, and have only the metrics that they were stored with", r.lacking))
 	}

@@ -52,15 +52,16 @@ type Task struct {
 	// Metrics are computed from the predictions, and are no part of the identity. Run computes those that a stored result
 	// lacks from its kept predictions, without training.
 	Metrics []Metric `experiment:"-"`
-	// After, if not nil, asks the trained networks for more than their predictions. It is no part of the identity. Networks
-	// are gone after a run, so that a stored result without it is an error.
+	// After, if not nil, asks the trained networks for more than their predictions. It is no part of the identity, but for the name
+	// of a function of your own: a stored result keeps the numbers that it was made with. One without After is an error, as
+	// networks are gone after a run.
 	After After `experiment:"-"`
 	// Decision, if not nil, finds the numbers of the experiment, and predicts no sets.
 	Decision Program
 }
 
-// An After asks the trained networks of an experiment, its members. The numbers are kept with the predictions, are among
-// the metrics. each has numbers about the examples of sets, [N], by the name of the set and their own;
+// An After asks the trained networks of an experiment, its members. The numbers are kept with the predictions and count as
+// metrics. each has numbers about the examples of sets, [N], by the name of the set and their own;
 // they are kept as Prediction.Extra. An After must not draw from the networks' noise if Recipe.SharedNoise is set.
 type After func(ctx context.Context, members []*nets.Model, d Data) (numbers map[string]float64, each map[string]map[string][]float64, err error)
 

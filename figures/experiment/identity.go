@@ -1,19 +1,20 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"reflect"
+	"runtime"
+	"slices"
 	"strconv"
-	"sync"
 	"unsafe"
 
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -21,6 +22,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/spec"
 )
 
@@ -40,10 +42,11 @@ import (
 //     struct as if they were fields of the struct that it is in.
 //   - More than 64 entries are written as their number and a digest.
 //   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
-//     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients and
-//     prediction for seven examples and of the initial values, and if the Source is from outside, of the data of all its splits. So
-//     edited code is another experiment, and renamed code is the same. Of After, a Decision, a Sampler, a Process or a part of the
-//     Recipe from outside no graph shows what they do: the Spec then has a digest of the running program.
+//     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients, updates and
+//     prediction for seven examples and for the batches of training, and of the initial values; if the Source is from outside, of
+//     the data of all its splits; and of what a Schedule, Order and Augmentation from outside answer. So edited code is another
+//     experiment, and renamed code is the same. What a Decision, an After, a Sampler or a Process from outside computes is not seen: they
+//     are known by name and fields, and Engine.Notes says so where a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
@@ -54,7 +57,7 @@ func (e Experiment) Spec() ([]byte, error) {
 func (e Experiment) spec(ctx context.Context) ([]byte, error) {
 	e.Split, e.Seed = 0, 0
 	t, outside, err := spec.Of(e, "Experiment")
-	if err == nil && (outside || e.hidden()) {
+	if err == nil && (outside || e.unseen() != nil) {
 		t.(map[string]spec.Tree)["code"], err = e.code(ctx)
 	}
 	return []byte(spec.Text(t)), err
@@ -105,7 +108,7 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 
 // identified is the part of an experiment that decides its group's identity. A pointer stands for the function of its network.
 func (e Experiment) identified() any {
-	after := spec.Outside(e.Task.After)
+	unseen := e.unseen()
 	var network unsafe.Pointer
 	if f, is := e.Task.Network.(nets.Func); is {
 		network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
@@ -114,7 +117,7 @@ func (e Experiment) identified() any {
 	}
 	e.Task.Name, e.Method.Key, e.Method.Name, e.Preset, e.Split, e.Seed = "", "", "", "", 0, 0
 	e.Task.Metrics, e.Task.After = nil, nil
-	return []any{e, network, after}
+	return []any{e, network, unseen}
 }
 
 // idOf is the identity of an experiment of a group.
@@ -122,30 +125,30 @@ func idOf(group string, split int, seed uint64) string {
 	return spec.Digest([]byte(group + " split " + strconv.Itoa(split) + " seed " + strconv.FormatUint(seed, 10)))
 }
 
-// hidden says whether a part from outside has code that shows in no graph and no data.
-func (e Experiment) hidden() bool {
-	_, outside, _ := spec.Of(e.Recipe, "Recipe")
-	return outside || spec.Outside(e.Task.After) || spec.Outside(e.Task.Decision) || spec.Outside(e.Method.Sampler) || spec.Outside(e.Method.Process)
+// unseen are the names of the parts from outside whose code shows in no graph and no data.
+func (e Experiment) unseen() (names []spec.Tree) {
+	for _, part := range []any{e.Task.Decision, e.Task.After, e.Method.Sampler, e.Method.Process} {
+		if !spec.Outside(part) {
+			continue
+		}
+		if v := reflect.Indirect(reflect.ValueOf(part)); v.Kind() == reflect.Func {
+			names = append(names, runtime.FuncForPC(v.Pointer()).Name())
+		} else {
+			names = append(names, v.Type().PkgPath()+"."+v.Type().Name())
+		}
+	}
+	return names
 }
 
-// program is the digest of the running program.
-var program = sync.OnceValues(func() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	content, err := os.ReadFile(path)
-	return spec.Digest(content), err
-})
-
 // code has digests of what an experiment with parts from outside this module computes: of its graphs and initial values; of
-// the data of all splits, if the source is from outside; and of the program, if a part is hidden.
-func (e Experiment) code(ctx context.Context) (map[string]spec.Tree, error) {
+// the data of all splits, if the source is from outside; and of the answers of a recipe's parts. It has the names of the unseen.
+func (e Experiment) code(ctx context.Context) (found map[string]spec.Tree, err error) {
+	defer recovered(&err)
 	d, err := e.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]spec.Tree{}
+	found = map[string]spec.Tree{}
 	if found["graphs"], err = codeOf(e, d); err != nil {
 		return nil, err
 	}
@@ -160,53 +163,74 @@ func (e Experiment) code(ctx context.Context) (map[string]spec.Tree, error) {
 		}
 		found["data"] = hex.EncodeToString(h.Sum(nil)[:8])
 	}
-	if e.hidden() {
-		found["program"], err = program()
+	r := e.Recipe
+	if spec.Outside(r.Schedule) || spec.Outside(r.Order) || spec.Outside(r.Augmentation) {
+		found["recipe"] = r.answers(d.Train.Len(), e.networkSeed(0))
 	}
-	return found, err
+	if names := e.unseen(); names != nil {
+		found["unseen"] = names
+	}
+	return found, nil
 }
 
-// codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients
-// and of the prediction, and the initial values.
+// mostAnswers is about how many answers of an Order or Augmentation are in a digest: those for all epochs, or evenly spaced ones.
+const mostAnswers = 1_000_000
+
+// answers is a digest of what the parts of a recipe from outside answer for n training examples: the rates of all steps, and
+// the order and the augmentation of the examples.
+func (r Recipe) answers(n int, seed uint64) string {
+	h := sha256.New()
+	if spec.Outside(r.Schedule) {
+		total := cmp.Or(r.Epochs, r.PretrainEpochs) * ((n-1)/r.BatchSize + 1)
+		for t := range total {
+			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(r.Schedule.Rate(t, total))))
+		}
+	}
+	epochs := r.PretrainEpochs + r.Epochs
+	for epoch := 0; epoch < epochs; epoch += 1 + epochs*n/mostAnswers {
+		if spec.Outside(r.Order) {
+			fmt.Fprintln(h, r.Order.Of(seed, epoch, n))
+		}
+		for image := 0; image < n && spec.Outside(r.Augmentation); image++ {
+			top, left, flip := r.Augmentation.Draw(seed, epoch, image)
+			fmt.Fprintln(h, top, left, flip)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients and
+// updates and of the prediction, for few examples and for the batches of training, and the initial values.
 func codeOf(e Experiment, d Data) (string, error) {
-	backend, err := gobackend.New("")
+	b, network, err := newBuilding(e, d)
 	if err != nil {
 		return "", err
 	}
-	defer backend.Finalize()
-	b := building{backend: backend, data: d, coherent: e.Recipe.Coherent}
-	network, err := b.network(e)
-	if err != nil {
-		return "", err
-	}
+	defer b.backend.Finalize()
 	h := sha256.New()
 	var store *model.Store
-	err = b.build(network, e.Task.Likelihood, true, true, func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node) {
-		store = m.Store
-		var trained []*graph.Node
-		for _, v := range variables(store) {
-			if v.Trainable && v.InUseByGraph(nll.Graph()) && params.RoleOf(v, store) != "" {
-				trained = append(trained, v.NodeValue(nll.Graph()))
+	for _, b.rows = range e.Recipe.batches(d.Train.Len()) {
+		err := b.build(network, e.Task.Likelihood, true, true, func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node) {
+			store = m.Store
+			var trained []*model.Variable
+			var values []*graph.Node
+			for _, v := range variables(store) {
+				if v.Trainable && v.InUseByGraph(nll.Graph()) && params.RoleOf(v, store) != "" {
+					trained, values = append(trained, v), append(values, v.NodeValue(nll.Graph()))
+				}
 			}
-		}
-		graph.Gradient(stochastic.LayerLossesOf(nll.Graph()).Objective(nll, rows), trained...)
-		write(h, outputs.Graph())
-	})
-	if err == nil && e.Method.Process == nil { // a process predicts only after Finish
-		err = b.build(network, e.Task.Likelihood, false, false, func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
-			switch l := m.Likelihood.(type) {
-			case likelihood.Regression:
-				l.Moments(s, outputs)
-			case likelihood.Distribution:
-				l.Parameters(s, outputs)
-			}
+			gradients := graph.Gradient(stochastic.LayerLossesOf(nll.Graph()).Objective(nll, b.rows), values...)
+			e.Recipe.update(s, trained, values, gradients)
 			write(h, outputs.Graph())
 		})
+		if err == nil && e.Method.Process == nil { // a process predicts only after Finish
+			err = b.prediction(h, network, e.Task.Likelihood)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
-	if err == nil {
-		err = store.InitializeVariables(backend, nil)
-	}
-	if err != nil {
+	if err := store.InitializeVariables(b.backend, nil); err != nil {
 		return "", err
 	}
 	for _, v := range variables(store) {
@@ -217,6 +241,45 @@ func codeOf(e Experiment, d Data) (string, error) {
 		fmt.Fprintln(h, v.Path(), v.Trainable, value.Value())
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// batches are the numbers of examples of the graphs in a digest: few, and those of a whole batch and of the last one of n
+// examples, as a layer may look at its batch.
+func (r Recipe) batches(n int) []int {
+	all := []int{fewRows}
+	for _, size := range []int{min(r.BatchSize, n), n % max(r.BatchSize, 1)} {
+		if size > 0 && !slices.Contains(all, size) {
+			all = append(all, size)
+		}
+	}
+	return all
+}
+
+// update adds to a graph the updates by optimizers from outside this module.
+func (r Recipe) update(s *model.Scope, trained []*model.Variable, values, gradients []*graph.Node) {
+	for phase, groups := range [][]train.Group{r.PretrainGroups, r.Groups} {
+		state := s.In("update_%d", phase)
+		for i, v := range trained {
+			g := slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(v.Path(), params.RoleOf(v, s.Store())) })
+			if g >= 0 && spec.Outside(groups[g].Optimizer) {
+				rate := graph.Scalar(values[i].Graph(), values[i].DType(), 0.5)
+				groups[g].Optimizer.Update(state.In("%s", model.EscapeScopeName(v.Path())), values[i], gradients[i], rate, graph.AddScalar(rate, 2.5))
+			}
+		}
+	}
+}
+
+// prediction writes the graph of a prediction.
+func (b building) prediction(w io.Writer, network nets.Network, l likelihood.Likelihood) error {
+	return b.build(network, l, false, false, func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
+		switch l := m.Likelihood.(type) {
+		case likelihood.Regression:
+			l.Moments(s, outputs)
+		case likelihood.Distribution:
+			l.Parameters(s, outputs)
+		}
+		write(w, outputs.Graph())
+	})
 }
 
 // write writes all nodes of a graph.

@@ -84,7 +84,8 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	if !known {
 		g = &group{}
 		r.byGroup[identity], r.groups = g, append(r.groups, g)
-		if err := g.inspect(ctx, e); err != nil {
+		d, err := g.inspect(ctx, e)
+		if err != nil {
 			return err
 		}
 		text, err := e.spec(ctx)
@@ -93,7 +94,14 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		}
 		g.line = groupLine{Group: identity, Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: text}
 		if spec.Digest(text) != identity {
-			return errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`")
+			one, _ := codeOf(e, d) // without an error, as before
+			if two, _ := codeOf(e, d); one != two {
+				return errors.New("its code builds another graph, or gives other initial values, each time: look for a random number or the order of a map in Task.Network (Build), the Method's layers, the likelihood and the optimizers; random numbers come from stochastic.Draw and params.New")
+			}
+			return errors.New("its identity changed while its data were read or its network was built: give fields that change, such as a cache, the tag `experiment:\"-\"`, and see that Source.Load returns the same data each time")
+		}
+		if err := e.checkRows(ctx, d); err != nil {
+			return err
 		}
 	} else if len(g.list) == 0 {
 		return nil
@@ -123,19 +131,18 @@ const imageCost = 140
 
 // inspect loads the data of an experiment and builds its network, to see what is wrong with them. It notes what the engine
 // must know about the group before training, and trains nothing.
-func (g *group) inspect(ctx context.Context, e Experiment) error {
-	d, err := e.load(ctx)
-	if err != nil {
-		return err
+func (g *group) inspect(ctx context.Context, e Experiment) (d Data, err error) {
+	if d, err = e.load(ctx); err != nil {
+		return d, err
 	}
 	if g.traits, err = traitsWith(e, d); err != nil {
-		return err
+		return d, err
 	}
 	if err := g.traits.suit(e); err != nil {
 		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !g.traits.Energies || of.Noise && !g.traits.Noise) {
 			err = fmt.Errorf("Task.Network has nothing of the Method's layers: build its layers by layers.Dense of the first argument; so %w", err)
 		}
-		return err
+		return d, err
 	}
 	g.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
 	if _, g.images = d.Train.Inputs.(nets.Pixels); g.images {
@@ -144,9 +151,9 @@ func (g *group) inspect(ctx context.Context, e Experiment) error {
 		g.replicas = e.takesReplicas()
 	}
 	if e.Recipe.Coherent && (g.images || e.Method.Process != nil) {
-		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
+		return d, errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
-	return e.checkRows(ctx, d)
+	return d, nil
 }
 
 // A unit is experiments of a group that are carried out together.

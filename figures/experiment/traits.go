@@ -95,16 +95,11 @@ func probed(e Experiment) (t Traits, first error) {
 // traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the
 // network or the likelihood.
 func traitsWith(e Experiment, d Data) (t Traits, err error) {
-	backend, err := gobackend.New("")
+	b, network, err := newBuilding(e, d)
 	if err != nil {
 		return t, err
 	}
-	defer backend.Finalize()
-	b := building{backend: backend, data: d}
-	network, err := b.network(e)
-	if err != nil {
-		return t, err
-	}
+	defer b.backend.Finalize()
 	err = b.build(network, e.Task.Likelihood, true, false, func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
 		for _, v := range variables(m.Store) {
@@ -120,7 +115,6 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
 		return t, nil
 	}
-	b.coherent = e.Recipe.Coherent
 	err = b.build(network, e.Task.Likelihood, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Noise = stochastic.HasNoise(outputs.Graph())
 		energies := nets.Energies(outputs.Graph())
@@ -128,8 +122,8 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 			panic(errors.New("the layers' energies are not noted; build layers by nets.Positions"))
 		}
 		for _, l := range energies {
-			if dims := l.Energy.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
-				panic(fmt.Errorf("the energy of layer %s has the shape %v for %d examples; want [%d, 1]", l.Layer, dims, rows, rows))
+			if dims := l.Energy.Shape().Dimensions; !slices.Equal(dims, []int{b.rows, 1}) {
+				panic(fmt.Errorf("the energy of layer %s has the shape %v for %d examples; want [%d, 1]", l.Layer, dims, b.rows, b.rows))
 			}
 		}
 	})
@@ -141,16 +135,29 @@ func variables(store *model.Store) []*model.Variable {
 	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }
 
-// building builds graphs, which are never executed, for batches of a few examples.
+// building builds graphs, which are never executed.
 type building struct {
 	backend  compute.Backend
 	data     Data
+	rows     int  // of a batch
 	coherent bool // whether draws are to be coherent
 }
 
-// rows is the number of examples of a batch that is built. It is no usual number of outputs or features, so that a
-// network that confuses axes is noticed.
-const rows = 7
+// fewRows is the number of examples of a batch that is built. 7 is unlikely to be a width, so that a network that confuses axes
+// is noticed.
+const fewRows = 7
+
+// newBuilding opens a backend to build an experiment's network for data like these.
+func newBuilding(e Experiment, d Data) (b building, network nets.Network, err error) {
+	b = building{data: d, rows: fewRows, coherent: e.Recipe.Coherent && e.Method.Process == nil}
+	if b.backend, err = gobackend.New(""); err != nil {
+		return b, nil, err
+	}
+	if network, err = b.network(e); err != nil {
+		b.backend.Finalize()
+	}
+	return b, network, err
+}
 
 // network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
 func (b building) network(e Experiment) (nets.Network, error) {
@@ -241,17 +248,17 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training,
 		}
 		s := m.Scope(root)
 		outputs := m.Apply(s, x)
-		m.CheckOutputs(s, outputs, rows)
+		m.CheckOutputs(s, outputs, b.rows)
 		var nll *graph.Node
 		if training { // a Gaussian process has draws of its outputs in training alone
-			nll = checkedNLL(s, l, outputs, in[1])
+			nll = checkedNLL(s, l, outputs, in[1], b.rows)
 		}
 		look(m, s, outputs, nll)
 	}, x, answers)
 }
 
 // checkedNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
-func checkedNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node) *graph.Node {
+func checkedNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node, rows int) *graph.Node {
 	defer nets.PanicWithError("the likelihood of type %T", l)
 	each := l.NLL(s, outputs, answers)
 	if dims := each.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
@@ -264,12 +271,12 @@ func checkedNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph
 func (b building) batch() (x, answers shapes.Shape) {
 	switch inputs := b.data.Train.Inputs.(type) {
 	case nets.Pixels:
-		x = shapes.Make(dtypes.Uint8, rows, inputs.Channels(), inputs.Height, inputs.Width)
+		x = shapes.Make(dtypes.Uint8, b.rows, inputs.Channels(), inputs.Height, inputs.Width)
 	case nets.Floats:
-		x = shapes.Make(dtypes.Float32, append([]int{rows}, inputs.Shape...)...)
+		x = shapes.Make(dtypes.Float32, append([]int{b.rows}, inputs.Shape...)...)
 	}
 	if b.data.Train.Labels != nil {
-		return x, shapes.Make(dtypes.Int32, rows, 1)
+		return x, shapes.Make(dtypes.Int32, b.rows, 1)
 	}
-	return x, shapes.Make(dtypes.Float32, rows, max(1, len(b.data.Train.Targets)/b.data.Train.Len()))
+	return x, shapes.Make(dtypes.Float32, b.rows, max(1, len(b.data.Train.Targets)/b.data.Train.Len()))
 }
