@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -24,6 +25,7 @@ type Outcomes struct {
 
 // NewOutcomes judges each example's most probable class; of equally probable ones the first.
 func NewOutcomes(probs []float64, classes int, labels []int) Outcomes {
+	checkProbabilities(probs, classes)
 	checkLabelled(probs, classes, labels)
 	o := Outcomes{Confidence: make([]float64, len(labels)), Right: make([]bool, len(labels))}
 	for i, label := range labels {
@@ -34,15 +36,24 @@ func NewOutcomes(probs []float64, classes int, labels []int) Outcomes {
 	return o
 }
 
+// check panics if a confidence is no probability.
+func (o Outcomes) check() {
+	same("right", len(o.Right), "confidence", len(o.Confidence))
+	for i, p := range o.Confidence {
+		if p < 0 || p > 1+sumOff {
+			panic(fmt.Sprintf("metrics: the confidence of example %d is %v; it must be a probability", i, p))
+		}
+	}
+}
+
 // ECE is the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of
 // Reliability (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; its code
 // uses 10.
 func (o Outcomes) ECE(bins int) float64 { return calibrationError(o.Reliability(bins), len(o.Right)) }
 
 // Reliability sorts the examples by their confidence into bins (low, high] of equal width on
-// [0, 1], in order, empty ones too; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
-// k/bins as float32 arithmetic gives them, counted from the nearer end, since the reference values were
-// computed so: a confidence that is a float32 on an edge falls into the same bin.
+// [0, 1], in order, empty ones too; an example of confidence 0 is in the first. A confidence within 1e-7 of an edge
+// k/bins counts as on it, in the bin below: so do both the float32 and the float64 number nearest to k/bins.
 func (o Outcomes) Reliability(bins int) []Bin {
 	places, diagram := o.binned(bins), newDiagram(bins)
 	for i, c := range o.Confidence {
@@ -65,10 +76,10 @@ func (o Outcomes) ECEAt(bins int) func(indices []int) float64 {
 
 // binned is the bin of every confidence.
 func (o Outcomes) binned(bins int) []int {
-	same("right", len(o.Right), "confidence", len(o.Confidence))
-	diagram, places := newDiagram(bins), make([]int, len(o.Confidence))
+	o.check()
+	places := make([]int, len(o.Confidence))
 	for i, c := range o.Confidence {
-		places[i] = binOf(diagram, c)
+		places[i] = binOf(bins, c)
 	}
 	return places
 }
@@ -77,22 +88,17 @@ func (o Outcomes) binned(bins int) []int {
 func newDiagram(bins int) []Bin {
 	diagram := make([]Bin, bins)
 	for b := range diagram {
-		diagram[b].Low, diagram[b].High = edge(b, bins), edge(b+1, bins)
+		diagram[b].Low, diagram[b].High = float64(b)/float64(bins), float64(b+1)/float64(bins)
 	}
 	return diagram
 }
 
-// binOf is the bin of a probability p. Float32 ones can sum, and so each be, a little above 1. Of NaN it is the first.
-func binOf(diagram []Bin, p float64) int {
-	last := len(diagram) - 1
-	b := max(0, min(int(p*float64(len(diagram))), last))
-	for b < last && p > diagram[b].High {
-		b++
-	}
-	for b > 0 && p <= diagram[b].Low {
-		b--
-	}
-	return b
+// onEdge is how far above an edge a probability may be and still counts as on it: the rounding of a float32.
+const onEdge = 1e-7
+
+// binOf is the bin of a probability p. Of NaN it is the first.
+func binOf(bins int, p float64) int {
+	return max(0, min(int(math.Ceil((p-onEdge)*float64(bins)))-1, bins-1))
 }
 
 // ClasswiseECE is the calibration error of every class's probability, not only the predicted one's,
@@ -105,13 +111,14 @@ func binOf(diagram []Bin, p float64) int {
 // Reliability. With many classes nearly all probabilities are close to 0 and the number is small: it
 // compares methods on one data set, not data sets.
 func ClasswiseECE(probs []float64, classes int, labels []int, bins int) float64 {
+	checkProbabilities(probs, classes)
 	checkLabelled(probs, classes, labels)
 	total := 0.0
 	for c := range classes {
 		diagram := newDiagram(bins)
 		for i, label := range labels {
 			p := probs[i*classes+c]
-			diagram[binOf(diagram, p)].add(p, label == c)
+			diagram[binOf(bins, p)].add(p, label == c)
 		}
 		total += calibrationError(finish(diagram), len(labels)) / float64(classes)
 	}
@@ -140,20 +147,35 @@ const floorStream = 0x666c6f6f72
 
 // AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
 // their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.
-// Examples of equal confidence keep their order. With fewer examples than bins some bins are empty.
+// Examples of equal confidence count alike, each with the fraction of right ones among them, so that their order has no
+// part in it. With fewer examples than bins some bins are empty.
 func (o Outcomes) AdaptiveECE(bins int) float64 {
+	o.check()
 	order := ascending(o.Confidence)
+	accuracy := make([]float64, len(order)) // in this order
+	for first, end := 0, 0; first < len(order); first = end {
+		right := 0
+		for end = first; end < len(order) && (end == first || order[end].value == order[first].value); end++ {
+			if o.Right[order[end].index] {
+				right++
+			}
+		}
+		for k := first; k < end; k++ {
+			accuracy[k] = float64(right) / float64(end-first)
+		}
+	}
 	diagram := make([]Bin, bins)
 	size, longer := len(order)/bins, len(order)%bins
 	for b, next := 0, 0; b < bins; b++ {
-		count := size
+		end := next + size
 		if b < longer {
-			count++
+			end++
 		}
-		for _, e := range order[next : next+count] {
-			diagram[b].add(e.value, o.Right[e.index])
+		for ; next < end; next++ {
+			diagram[b].Count++
+			diagram[b].Confidence += order[next].value
+			diagram[b].Accuracy += accuracy[next]
 		}
-		next += count
 	}
 	return calibrationError(finish(diagram), len(order))
 }
@@ -184,13 +206,4 @@ func calibrationError(diagram []Bin, n int) float64 {
 		total += float64(b.Count) / float64(n) * math.Abs(b.Accuracy-b.Confidence)
 	}
 	return total
-}
-
-// edge is edge k of bins equal bins on [0, 1] in float32 arithmetic.
-func edge(k, bins int) float64 {
-	step := 1 / float32(bins)
-	if 2*k < bins+1 {
-		return float64(step * float32(k))
-	}
-	return float64(1 - step*float32(bins-k))
 }

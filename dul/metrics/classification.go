@@ -9,7 +9,8 @@ import (
 )
 
 // MeanProbabilities is the average over Monte Carlo samples of softmax(logits): logits [M][N*C] gives
-// [N*C]. It is the predictive distribution that every other metric here is about.
+// [N*C]. It is the predictive distribution that every other metric here is about. Of an infinite logit the probability is
+// the limit: infinite logits of an example share its probability.
 func MeanProbabilities(logits [][]float64, classes int) []float64 {
 	mean := make([]float64, len(logits[0]))
 	checkTable(mean, classes)
@@ -18,12 +19,29 @@ func MeanProbabilities(logits [][]float64, classes int) []float64 {
 		for start := 0; start < len(sample); start += classes {
 			row := sample[start : start+classes]
 			total := floats.LogSumExp(row)
+			if math.IsInf(total, 1) && !floats.HasNaN(row) {
+				row, total = limitOf(row)
+			}
 			for c, logit := range row {
 				mean[start+c] += math.Exp(logit-total) / float64(len(logits))
 			}
 		}
 	}
 	return mean
+}
+
+// limitOf returns finite logits, and -Inf, that have the probabilities of a row with logits of +Inf, and their LogSumExp.
+func limitOf(row []float64) (logits []float64, total float64) {
+	infinite := 0.0
+	for _, logit := range row {
+		if math.IsInf(logit, 1) {
+			logit, infinite = 0, infinite+1
+		} else {
+			logit = math.Inf(-1)
+		}
+		logits = append(logits, logit)
+	}
+	return logits, math.Log(infinite)
 }
 
 // Accuracy is the fraction of examples whose most probable class is the label. Of equally probable
@@ -72,6 +90,7 @@ func Briers(probs []float64, classes int, labels []int) []float64 {
 
 // eachOf is a number of each example's probabilities and label.
 func eachOf(probs []float64, classes int, labels []int, of func(p []float64, label int) float64) []float64 {
+	checkProbabilities(probs, classes)
 	checkLabelled(probs, classes, labels)
 	each := make([]float64, len(labels))
 	for i, label := range labels {
@@ -82,7 +101,7 @@ func eachOf(probs []float64, classes int, labels []int, of func(p []float64, lab
 
 // MaxProbability is each example's confidence max_c p_c.
 func MaxProbability(probs []float64, classes int) []float64 {
-	checkTable(probs, classes)
+	checkProbabilities(probs, classes)
 	each := make([]float64, len(probs)/classes)
 	for i := range each {
 		each[i] = slices.Max(row(probs, classes, i))
@@ -92,7 +111,7 @@ func MaxProbability(probs []float64, classes int) []float64 {
 
 // Entropy is each example's -sum_c p_c log p_c in nats, where 0 log 0 = 0.
 func Entropy(probs []float64, classes int) []float64 {
-	checkTable(probs, classes)
+	checkProbabilities(probs, classes)
 	each := make([]float64, len(probs)/classes)
 	for i := range each {
 		for _, p := range row(probs, classes, i) {
@@ -125,6 +144,21 @@ func row(probs []float64, classes, i int) []float64 { return probs[i*classes : (
 func checkTable(table []float64, classes int) {
 	if classes < 1 || len(table)%classes != 0 {
 		panic(fmt.Sprintf("metrics: %d values are no table of %d classes", len(table), classes))
+	}
+}
+
+// sumOff is how far from 1 probabilities may sum: a thousand that were stored in half precision come half as far.
+const sumOff = 1e-3
+
+// checkProbabilities panics if a row has a negative number or does not sum to 1, as logits do not. Rows with NaN are left to
+// become NaN.
+func checkProbabilities(probs []float64, classes int) {
+	checkTable(probs, classes)
+	for start := 0; start < len(probs); start += classes {
+		r := probs[start : start+classes]
+		if sum := floats.Sum(r); math.Abs(sum-1) > sumOff || floats.Min(r) < 0 {
+			panic(fmt.Sprintf("metrics: the probabilities of example %d sum to %.4g, and the least is %.4g; they must be at least 0 and sum to 1 (of logits take Softmax)", start/classes, sum, floats.Min(r)))
+		}
 	}
 }
 

@@ -142,23 +142,48 @@ func TestClasswiseECEByHand(t *testing.T) {
 	near(t, "classwise ECE", []float64{ClasswiseECE(probs, 2, labels, 2)}, []float64{want})
 }
 
-// The bin by arithmetic is the bin that the edges say.
-func TestBinOf(t *testing.T) {
-	rng := rand.New(rand.NewPCG(45, 46))
-	for bins := 1; bins <= 40; bins++ {
-		diagram := newDiagram(bins)
-		probe := []float64{0, 1, 1 + 1e-7}
-		for _, b := range diagram {
-			probe = append(probe, b.High, math.Nextafter(b.High, 0), math.Nextafter(b.High, 2), rng.Float64())
-		}
-		for _, p := range probe {
-			want := 0
-			for want < bins-1 && p > diagram[want].High {
-				want++
+// A confidence of k/bins is in bin k, whichever arithmetic it is of.
+func TestConfidencesOnEdges(t *testing.T) {
+	for _, bins := range []int{5, 10, 15, 20} {
+		for k := 1; k <= bins; k++ {
+			double, single := float64(k)/float64(bins), float32(k)/float32(bins)
+			sum, vote := 0.0, float32(0)
+			for range k {
+				sum, vote = sum+1/float64(bins), vote+1/float32(bins)
 			}
-			if got := binOf(diagram, p); got != want {
-				t.Errorf("%v is in bin %d of %d, want %d", p, got, bins, want)
+			for _, p := range []float64{double, float64(single), sum, float64(1/float32(bins)) * float64(k), double - 0.5/float64(bins)} {
+				if got := binOf(bins, p); got != k-1 {
+					t.Errorf("%v is in bin %d of %d, want %d", p, got, bins, k-1)
+				}
+			}
+			if got := binOf(bins, double+1e-6); got != min(k, bins-1) {
+				t.Errorf("%v is in bin %d of %d, want %d", double+1e-6, got, bins, k)
 			}
 		}
 	}
+	near(t, "ECE", []float64{Outcomes{[]float64{0.7, 0.8}, []bool{false, true}}.ECE(10), ClasswiseECE([]float64{0.3, 0.7, 0.2, 0.8}, 2, []int{0, 1}, 10)}, []float64{0.45, 0.45})
+}
+
+// The order of examples of equal confidence has no part in calibration: at the rate of right answers, errors are 0.
+func TestAdaptiveECEOfTies(t *testing.T) {
+	rng := rand.New(rand.NewPCG(47, 48))
+	half := []float64{0.5, 0.5, 0.5, 0.5}
+	near(t, "four halves", []float64{Outcomes{half, []bool{true, true, false, false}}.AdaptiveECE(2)}, []float64{0})
+	ties := Outcomes{}
+	for i := range 60 {
+		ties.Confidence, ties.Right = append(ties.Confidence, float64(i%3)/2), append(ties.Right, i%4 == 0)
+	}
+	want := ties.AdaptiveECE(7)
+	for range 20 {
+		rng.Shuffle(len(ties.Right), func(i, j int) {
+			ties.Confidence[i], ties.Confidence[j], ties.Right[i], ties.Right[j] = ties.Confidence[j], ties.Confidence[i], ties.Right[j], ties.Right[i]
+		})
+		near(t, "shuffled", []float64{ties.AdaptiveECE(7)}, []float64{want})
+	}
+}
+
+// The limit of growing logits.
+func TestSoftmaxOfInfiniteLogits(t *testing.T) {
+	inf := math.Inf(1)
+	near(t, "softmax", Softmax([]float64{0, inf, inf, inf, -inf, 3, -inf, 0}, 2, 0.5), []float64{0, 1, 0.5, 0.5, 0, 1, 0, 1})
 }
