@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/integrate/quad"
@@ -82,10 +83,63 @@ func TestCRPSIsTheIntegral(t *testing.T) {
 	}
 }
 
-// Without spread it is the distance.
-func TestCRPSWithoutSpread(t *testing.T) {
-	target, mean, tiny := []float64{1, -2}, [][]float64{{3, 0.5}}, [][]float64{{1e-24, 1e-24}}
-	near(t, "CRPS", []float64{MonteCarloCRPS(target, mean, tiny, 1)}, []float64{(2 + 2.5) / 2})
+// Without spread it is the CRPS of the draws themselves, and the interval is that of their quantiles.
+func TestPointsInThePlaceOfGaussians(t *testing.T) {
+	target, mean := []float64{1.5, 0, -1}, [][]float64{{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}}
+	none := slices.Repeat([][]float64{make([]float64, 3)}, 4)
+	near(t, "CRPS", []float64{MonteCarloCRPS(target, mean, none, 1)}, []float64{(0.375 + 0.875 + 1.875) / 3})
+	near(t, "coverage", []float64{MonteCarloCoverage(target, mean, none, 0.9)}, []float64{2. / 3})
+	if nll := MonteCarloNLL([]float64{1.5}, [][]float64{{0}}, [][]float64{{0}}, 1); !math.IsInf(nll, 1) {
+		t.Errorf("the NLL is %v", nll)
+	}
+}
+
+// Two draws of a mixture are as far apart by the series as by pairs, also where the deviations differ.
+func TestSeriesOfCRPSIsThatOfPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, ratio := range []float64{1, 3, 100} {
+		for _, scale := range []float64{1e-6, 1, 1e6} {
+			mean, std := make([]float64, 300), make([]float64, 300)
+			for m := range mean {
+				mean[m], std[m] = scale*(7+rng.NormFloat64()), scale*(1+(ratio-1)*rng.Float64())/math.Sqrt(ratio)
+			}
+			if got, want := apartBySeries(mean, std), apartByPairs(mean, std); !(math.Abs(got-want) <= 1e-11*want) {
+				t.Errorf("ratio %v, scale %v: %v by the series, %v by pairs", ratio, scale, got, want)
+			}
+		}
+	}
+	// The cheaper one is taken: pairs for few draws, and where a deviation is 0.
+	for _, c := range []struct {
+		draws  int
+		std    float64
+		series bool
+	}{{10, 1, false}, {1000, 1, true}, {1000, 0.001, false}, {1000, 0, false}} {
+		mean, std := make([]float64, c.draws), slices.Repeat([]float64{1}, c.draws)
+		if std[0] = c.std; bySeries(mean, std) != c.series {
+			t.Errorf("%+v: %v terms", c, seriesTerms(mean, std))
+		}
+	}
+}
+
+// BenchmarkCRPS has the numbers of crps_peer.py.
+func BenchmarkCRPS(b *testing.B) {
+	for _, draws := range []int{50, 100, 1000} {
+		for _, ratio := range []float64{1, 3, 100} {
+			b.Run(fmt.Sprintf("draws=%d/deviations=1:%g", draws, ratio), func(b *testing.B) {
+				const rows = 20
+				target, mean, variance := mixtures(rand.New(rand.NewPCG(1, 2)), draws, rows)
+				for m := range draws {
+					for i := range rows {
+						mean[m][i], variance[m][i] = mean[m][i]/4, math.Pow(ratio, -2*float64(m)/float64(draws-1))
+					}
+				}
+				for b.Loop() {
+					MonteCarloCRPS(target, mean, variance, 1)
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/rows, "us/row")
+			})
+		}
+	}
 }
 
 // Targets drawn from the predicted mixture are inside as often as the level says.
