@@ -45,8 +45,9 @@ func NewDifference(mean, se, level float64, z interface {
 //
 // where testTrain is the number of test examples over that of training examples of a split (1/9 for ten
 // percent test examples). 0 is the usual interval, for measurements that are independent, such as seeds. P is
-// that of t = mean(d) / (s sqrt(1/n + testTrain)) with n-1 degrees of freedom; it is 0, or without any
-// difference 1, where all d_i are equal. level is in (0, 1).
+// that of t = mean(d) / (s sqrt(1/n + testTrain)) with n-1 degrees of freedom. Where all d_i are equal but for rounding
+// (within 1e-12 of the largest value), nothing says how much they vary: P and the interval are NaN, or if the d_i are 0,
+// P is 1 and the interval their mean. level is in (0, 1).
 func PairedDifference(a, b []float64, testTrain, level float64) Difference {
 	same("b", len(b), "a", len(a))
 	if len(a) < 2 || testTrain < 0 {
@@ -57,6 +58,11 @@ func PairedDifference(a, b []float64, testTrain, level float64) Difference {
 		differences[i] = a[i] - b[i]
 	}
 	mean, s := stat.MeanStdDev(differences, nil)
+	if rounding := 1e-12 * max(floats.Norm(a, math.Inf(1)), floats.Norm(b, math.Inf(1))); s <= rounding {
+		if s = math.NaN(); math.Abs(mean) <= rounding {
+			return Difference{Mean: mean, Low: mean, High: mean, P: 1}
+		}
+	}
 	n := float64(len(a))
 	return NewDifference(mean, s*math.Sqrt(1/n+testTrain), level, distuv.StudentsT{Sigma: 1, Nu: n - 1})
 }

@@ -22,12 +22,24 @@ func TestPairedDifferenceByHand(t *testing.T) {
 		{"splits of 9 to 1", a, b, 1.0 / 9, 2, quantile * 2 / 3, 1 - 3/math.Sqrt(11)},
 		{"exchanged", b, a, 0, -2, quantile / math.Sqrt(3), 1 - math.Sqrt(12)/math.Sqrt(14)},
 		{"the same", a, a, 0, 0, 0, 1},
-		{"always one more", []float64{2, 3}, []float64{1, 2}, 0, 1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := PairedDifference(c.a, c.b, c.ratio, 0.95)
 			near(t, "difference", []float64{d.Mean, d.Low, d.High, d.P}, []float64{c.mean, c.mean - c.reach, c.mean + c.reach, c.p})
 		})
+	}
+}
+
+// The spread of differences that are equal but for rounding says nothing.
+func TestPairedDifferenceOfEqualDifferences(t *testing.T) {
+	third := 1. / 3
+	for _, c := range []struct{ a, b []float64 }{{[]float64{2, 3}, []float64{1, 2}}, {[]float64{0.1 + 0.2, third, 0.9}, []float64{0.2, third - 0.1, 0.8}}} {
+		if d := PairedDifference(c.a, c.b, 0, 0.95); !(math.IsNaN(d.P) && math.IsNaN(d.Low) && math.IsNaN(d.High)) {
+			t.Errorf("of %v and %v: %+v", c.a, c.b, d)
+		}
+	}
+	if d := PairedDifference([]float64{0.1 + 0.2, 5}, []float64{0.3, 5}, 0, 0.95); d.P != 1 || d.Low != d.High {
+		t.Errorf("of the same: %+v", d)
 	}
 }
 

@@ -220,10 +220,10 @@ type judgedCell struct {
 // against compares contenders with the reference among them, in the judgements at some places; the reference comes first.
 // Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
-func against(family *tables.Family[judgedCell], all []contender, places ...int) (judged []contender, err error) {
+func against(family *tables.Family[judgedCell], all []contender, places ...int) (judged []contender) {
 	at := slices.IndexFunc(all, func(c contender) bool { return c.reference && len(c.runs) > 0 })
 	if at < 0 {
-		return nil, nil
+		return nil
 	}
 	reference := all[at]
 	judged = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
@@ -256,13 +256,11 @@ func against(family *tables.Family[judgedCell], all []contender, places ...int) 
 				d, sameSign := c.difference(reference, k, shared)
 				cell.Difference = &metrics.Difference{Mean: j.factor * d.Mean, Low: j.factor * d.Low, High: j.factor * d.High, P: d.P}
 				tested := tables.Mean{Words: report.Cell{Difference: cell.Difference}, Higher: j.higher}
-				if err := family.AddMean(judgedCell{cell, sameSign}, nil, tested); err != nil {
-					return nil, err
-				}
+				family.AddMean(judgedCell{cell, sameSign}, nil, tested)
 			}
 		}
 	}
-	return judged, nil
+	return judged
 }
 
 // processorDifferences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
@@ -313,15 +311,11 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, pl
 		if n < 0 {
 			n = len(rows)
 		}
-		var made []contender
 		all, err := contendersOf(x, rows[:n], scaled)
-		if err == nil {
-			made, err = against(&family, all, places...)
-		}
 		if err != nil {
 			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
 		}
-		rows, judged = rows[n:], append(judged, made...)
+		rows, judged = rows[n:], append(judged, against(&family, all, places...)...)
 	}
 	for _, test := range family.Tests() {
 		if test.Of.cell.Verdict = test.Verdict; !test.Of.sameSign { // the seeds disagree

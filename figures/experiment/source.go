@@ -166,11 +166,15 @@ func (t Table) parts(split int) datasets.Split {
 	return datasets.RandomSplits(t.Set.N, split+1)[split]
 }
 
-// TestTrain is the ratio of test to training examples of a split, by which tests of differences over splits that overlap are
-// corrected.
-func (t Table) TestTrain() float64 {
-	parts := t.parts(0)
-	return float64(len(parts.Test)) / float64(len(parts.Train))
+// TestTrain is the ratio of a split's test examples to those that are trained on, by which tests of differences over splits
+// that overlap are corrected.
+func (t Table) TestTrain(split int) float64 {
+	parts := t.parts(split)
+	trained := parts.Train
+	if t.HeldOut > 0 {
+		trained = parts.HoldOut(t.HeldOut, uint64(split)).Train
+	}
+	return float64(len(parts.Test)) / float64(len(trained))
 }
 
 // MeanError implements Scaled.

@@ -16,12 +16,13 @@ import (
 // deviation of each metric and, if there are several methods, below them the differences from the reference, which is the Key
 // of a method or the Name of one without a Key, with 95% intervals. Differences are of pairs with equal split. Seeds of one
 // split share its data, and so their mean counts as one; if there is a single split, each seed is a pair. A star marks a
-// difference that is significant at 5% among all of the table (Holm). If the source has a method TestTrain() float64, which
-// says how many test examples its overlapping splits have for each training example, the test is corrected for that; see
-// metrics.PairedDifference. If runs of one side diverged, or are of other splits or seeds, there is no test.
+// difference that is significant at 5% among all of the table (Holm). If the source has a method TestTrain(split int)
+// float64, which says how many test examples an overlapping split has for each example that is trained on, the test is
+// corrected for the mean over its splits; see metrics.PairedDifference. If runs of one side diverged, or are of other splits or seeds, or if all differences
+// are equal, there is no test.
 func Against(list []experiment.Result, reference string, names ...string) (report.Table, error) {
 	t := report.Table{Name: "against", Columns: []string{"Metric"},
-		Caption: fmt.Sprintf("Mean ± standard deviation of runs. Below: differences of n pairs with 95%% intervals; * significant at 5%% among all of the table. No test: runs diverged, or splits or seeds differ. A run counts as diverged, too, if its RMSE is more than %d times that of predicting the mean target.", hopeless)}
+		Caption: fmt.Sprintf("Mean ± standard deviation of runs. Below: differences of n pairs with 95%% intervals; * significant at 5%% among all of the table. No test: runs diverged, splits or seeds differ, or all differences are equal. A run counts as diverged, too, if its RMSE is more than %d times that of predicting the mean target.", hopeless)}
 	if len(list) == 0 {
 		return t, errors.New("tables: there are no results")
 	}
@@ -113,7 +114,7 @@ func paired(ours, theirs []experiment.Result) bool {
 
 // unitsOf is what pairs of the runs of two methods on a task have in common, and the ratio of test to training examples of
 // overlapping splits. That the runs have other data is an error.
-func unitsOf(ours, theirs []experiment.Result) (by func(experiment.Experiment) int, testTrain float64, err error) {
+func unitsOf(ours, theirs []experiment.Result) (by func(experiment.Experiment) int, ratio float64, err error) {
 	e, other := ours[0].Experiment, theirs[0].Experiment
 	differences, err := spec.Differences(e.Task, other.Task)
 	if err != nil {
@@ -125,10 +126,11 @@ func unitsOf(ours, theirs []experiment.Result) (by func(experiment.Experiment) i
 	if !slices.ContainsFunc(slices.Concat(ours, theirs), func(r experiment.Result) bool { return r.Split != ours[0].Split }) {
 		return func(e experiment.Experiment) int { return int(e.Seed) }, 0, nil
 	}
-	if data, is := e.Task.Data.(interface{ TestTrain() float64 }); is {
-		testTrain = data.TestTrain()
+	var splits []int
+	for _, r := range ours {
+		splits = append(splits, r.Split)
 	}
-	return nil, testTrain, nil
+	return nil, testTrain(e.Task.Data, splits), nil
 }
 
 // checkMetrics refuses a metric that no result has.

@@ -98,6 +98,42 @@ func TestFamily(t *testing.T) {
 	}
 }
 
+// Splits of unequal size are corrected by their mean ratio, whatever their order, and without the rows that are held out. There
+// is no test of differences that are all equal but for rounding.
+func TestAgainstOfUnequalSplits(t *testing.T) {
+	parts := []datasets.Split{{Train: []int{0, 1}, Test: []int{2}}, {Train: []int{0, 1, 2}, Test: []int{3, 4, 5}}, {Train: []int{0, 1, 2, 3}, Test: []int{4, 5}}}
+	table := func(heldOut float64, ours ...float64) string {
+		var list []experiment.Result
+		for k, layers := range []dul.Density{{InitStd: 0.1}, {InitStd: 0.2}} {
+			own := task()
+			own.Data = experiment.Table{Set: own.Data.(experiment.Table).Set, Parts: parts, HeldOut: heldOut}
+			method := experiment.Method{Name: fmt.Sprint(k), Layers: layers}
+			for i, e := range must.Get(own.Experiments(experiment.Adam(1, 4, 0.1), 1, method))(t) {
+				nll := float64(len(parts[i].Test))
+				if k == 1 {
+					nll += ours[len(parts[i].Test)-1]
+				}
+				list = append(list, experiment.Result{ID: e.ID(), Group: e.Group(), Split: e.Split, Metrics: map[string]float64{"nll": nll}}.Of(e))
+			}
+		}
+		return must.Get(tables.Against(list, "0", "nll"))(t).Rows[1].Cells[1].Text
+	}
+	before := table(0, 0.5, 0.4, 0.9)
+	if want := "+0.600 [-0.538, +1.738], n=3"; before != want { // 0.26458 sqrt(1/3 + 2/3) times 4.3027
+		t.Errorf("got %s, want %s", before, want)
+	}
+	if got := table(0.5, 0.5, 0.4, 0.9); got == before {
+		t.Error("held-out rows count as trained on")
+	}
+	slices.Reverse(parts)
+	if after := table(0, 0.5, 0.4, 0.9); after != before {
+		t.Errorf("%s, and in another order %s", before, after)
+	}
+	if got := table(0, 0.1, 0.3-0.2, 0.1); got != "no test" {
+		t.Errorf("of equal differences: %s", got)
+	}
+}
+
 // Methods are columns, and their runs are compared with those of the reference that have the same split and seed. The numbers
 // are those of SciPy's ttest_rel, and with splits that overlap those of the corrected test.
 func TestAgainst(t *testing.T) {

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -97,11 +96,7 @@ func (s Sheet) Make(x *Index) (report.Table, error) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	tests, err := s.tests(x)
-	if err != nil {
-		return t, err
-	}
-	for _, test := range tests {
+	for _, test := range s.tests(x) {
 		m, c := s.Lines[test.Of.line].Cells[test.Of.column], &t.Rows[test.Of.line].Cells[test.Of.column]
 		if test.Difference != nil && (m.Difference || len(m.Of) == 0) {
 			c.Text, c.NotRun = test.Text(), false
@@ -119,7 +114,7 @@ func (s Sheet) Make(x *Index) (report.Table, error) {
 type place struct{ line, column int }
 
 // tests are those of all families.
-func (s Sheet) tests(x *Index) (tests []Test[place], err error) {
+func (s Sheet) tests(x *Index) (tests []Test[place]) {
 	families, all := map[string]*Family[place]{}, []*Family[place](nil)
 	for i, line := range s.Lines {
 		for k, m := range line.Cells {
@@ -132,14 +127,14 @@ func (s Sheet) tests(x *Index) (tests []Test[place], err error) {
 				families[m.Family] = family
 			}
 			if !line.Theirs {
-				err = errors.Join(err, family.AddMean(place{i, k}, x, m))
+				family.AddMean(place{i, k}, x, m)
 			}
 		}
 	}
 	for _, family := range all {
 		tests = append(tests, family.Tests()...)
 	}
-	return tests, err
+	return tests
 }
 
 // embolden makes the best cell of each rank bold, of those with all of their runs. One alone is bold only beside others.

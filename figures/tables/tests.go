@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
 
@@ -19,7 +20,8 @@ const Confidence = 0.95
 // A Family is paired tests of differences over the splits of data sets. Its verdicts hold for all of its tests together
 // (metrics.PairedDifference, Holm). K is what a test compares, such as the name of a data set.
 type Family[K comparable] struct {
-	// TestTrain is the ratio of test to training examples of the splits, for the correction of Nadeau and Bengio (2003).
+	// TestTrain is the ratio of test to training examples of the splits of the tests that are added next, for the correction of
+	// Nadeau and Bengio (2003).
 	TestTrain float64
 
 	names       []K
@@ -29,7 +31,8 @@ type Family[K comparable] struct {
 }
 
 // Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
-// not of the same splits, or of fewer than two or the least number of splits that is asked for, the family stays as it is.
+// not of the same splits, or of fewer than two or the least number of splits that is asked for, or if the differences are
+// equal but for rounding, the family stays as it is.
 func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 	splits := slices.Sorted(maps.Keys(values))
 	if len(splits) < max(least, 2) || !slices.Equal(splits, slices.Sorted(maps.Keys(reference))) {
@@ -40,30 +43,32 @@ func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 		a, b = append(a, values[split]), append(b, reference[split])
 	}
 	d := metrics.PairedDifference(a, b, f.TestTrain, Confidence)
+	if math.IsNaN(d.P) {
+		return
+	}
 	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, false)
 }
 
 // AddMean tests a mean against what it is to be tested against, if there is something, or adds the difference that it has. If
 // runs of one side diverged and none of the other's, the verdict is against that side.
-func (f *Family[K]) AddMean(name K, x *Index, m Mean) error {
+func (f *Family[K]) AddMean(name K, x *Index, m Mean) {
 	if d := m.Words.Difference; d != nil {
 		f.names, f.differences, f.higher = append(f.names, name), append(f.differences, *d), append(f.higher, m.Higher)
 	}
 	if len(m.Of) == 0 || len(m.Against) == 0 {
-		return nil
+		return
 	}
 	if verdict := x.DivergedAlone(m.Of, m.Against); verdict != "" {
 		f.alone = append(f.alone, Test[K]{Of: name, Verdict: verdict})
-		return nil
+		return
 	}
-	ratio := 0.0
-	if data, is := m.Of[0].Task.Data.(interface{ TestTrain() float64 }); is && m.By == nil {
-		ratio = data.TestTrain()
+	if f.TestTrain = 0; m.By == nil {
+		var splits []int
+		for _, e := range m.Of {
+			splits = append(splits, e.Split)
+		}
+		f.TestTrain = testTrain(m.Of[0].Task.Data, splits)
 	}
-	if len(f.names) > 0 && ratio != f.TestTrain {
-		return fmt.Errorf("tables: tests of one family are of splits with %g and %g test examples for each training example", f.TestTrain, ratio)
-	}
-	f.TestTrain = ratio
 	against := m
 	against.Of, against.Metric = m.Against, cmp.Or(m.AgainstMetric, m.Metric)
 	n := len(f.higher)
@@ -71,7 +76,19 @@ func (f *Family[K]) AddMean(name K, x *Index, m Mean) error {
 	if len(f.higher) > n {
 		f.higher[n] = m.Higher
 	}
-	return nil
+}
+
+// testTrain is the mean ratio of test to training examples over splits that overlap; 0 if the data does not say it.
+func testTrain(data experiment.Source, splits []int) float64 {
+	overlapping, is := data.(interface{ TestTrain(split int) float64 })
+	if !is {
+		return 0
+	}
+	first, others := overlapping.TestTrain(splits[0]), 0.0 // of equal ratios the mean is their value to the last digit
+	for _, split := range splits {
+		others += overlapping.TestTrain(split) - first
+	}
+	return first + others/float64(len(splits))
 }
 
 // A Test is the verdict on a comparison, report.Better, Worse or NotSignificant, and the difference that was tested. If runs of

@@ -169,10 +169,7 @@ func beatsControl(t report.Table, text string, s setting) tables.Claim {
 // LDL energies ranks the errors better than constant energy does.
 func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 	for _, s := range gapSettings() {
-		tests, err := gapRank.againstConstant(x, s)
-		if err != nil {
-			return nil, err
-		}
+		tests := gapRank.againstConstant(x, s)
 		n := tables.Verdicts(tests)
 		higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
 		evidence := fmt.Sprintf("rank correlation higher on %d, lower on %d of %d", higher, lower, compared)
@@ -201,9 +198,7 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 			}
 			mean := nll.Over(from(start))
 			mean.Against = from(lower)
-			if err := family.AddMean(dataset, x, mean); err != nil {
-				return nil, err
-			}
+			family.AddMean(dataset, x, mean)
 		}
 	}
 	tests := family.Tests()

@@ -125,8 +125,8 @@ func TestInBetween(t *testing.T) {
 	gaps := gapSettings()[0]
 	lines := func(density, constant float64) []experiment.Result {
 		scores := func(rank float64) func(experiment.Experiment) map[string]float64 {
-			return func(experiment.Experiment) map[string]float64 {
-				return map[string]float64{results.MetricNLL: 1, results.MetricCoverage: 0.9, results.MetricSpearman: rank}
+			return func(e experiment.Experiment) map[string]float64 {
+				return map[string]float64{results.MetricNLL: 1, results.MetricCoverage: 0.9, results.MetricSpearman: rank * uneven(e)}
 			}
 		}
 		return append(made(gaps.runs("yacht", methods.Density), scores(density)), made(gaps.runs("yacht", methods.DensityConstant), scores(constant))...)
@@ -159,8 +159,8 @@ func startsScored(dataset string, of map[float64]float64) (list []experiment.Res
 		if c.optimizer == adam {
 			nll = -c.noise // with which the text's start is the best
 		}
-		list = append(list, made(c.tried(dataset, Gal, methods.Density), func(experiment.Experiment) map[string]float64 {
-			return map[string]float64{results.MetricNLL: nll}
+		list = append(list, made(c.tried(dataset, Gal, methods.Density), func(e experiment.Experiment) map[string]float64 {
+			return map[string]float64{results.MetricNLL: nll * uneven(e)}
 		})...)
 	}
 	return list

@@ -21,9 +21,9 @@ func TestGapTable(t *testing.T) {
 	in := func(m experiment.Method) experiment.Experiments { return gapSettings()[0].runs("yacht", m) }
 	measured := func(nll, coverage float64, others map[string]float64) func(experiment.Experiment) map[string]float64 {
 		return func(e experiment.Experiment) map[string]float64 {
-			found := map[string]float64{results.MetricNLL: nll + float64(e.Split), results.MetricCoverage: coverage}
+			found := map[string]float64{results.MetricNLL: nll*uneven(e) + float64(e.Split), results.MetricCoverage: coverage * uneven(e)}
 			for name, value := range others {
-				found[name] = value
+				found[name] = value * uneven(e)
 			}
 			return found
 		}

@@ -51,8 +51,8 @@ func (s Splits) String() string {
 
 var splitsNames = []string{"gal", "random", "gap", "hole"}
 
-// TestTrain is the ratio of test to training examples of the splits, for the correction of paired differences.
-func (d Data) TestTrain() float64 {
+// TestTrain is the ratio of test to training examples of all splits, for the correction of paired differences.
+func (d Data) TestTrain(int) float64 {
 	switch {
 	case d.Choosing:
 		return heldOutPart / (1 - heldOutPart)

@@ -51,7 +51,7 @@ type Pool struct {
 func (p Pool) Splits() int { return p.Data.Splits() }
 
 // TestTrain is that of the data.
-func (p Pool) TestTrain() float64 { return p.Data.TestTrain() }
+func (p Pool) TestTrain(split int) float64 { return p.Data.TestTrain(split) }
 
 // Load implements experiment.Source.
 func (p Pool) Load(ctx context.Context, split int) (experiment.Data, error) {

@@ -212,7 +212,7 @@ func TestDecisionTable(t *testing.T) {
 	for _, p := range []decisionProblem{acquisitions()[4], bandit()} {
 		for k, a := range []agent{agents()[0], agents()[6]} {
 			for i, e := range p.experiments(a) {
-				v := 1 + float64(i%3)/100 + float64(k)
+				v := 1 + float64(i%(3+k))/100 + float64(k)
 				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"rmse_area": v, "nll_area": v, "regret_500": 3 - v}})
 			}
 		}
