@@ -98,9 +98,28 @@ func (Poisson) Outputs() int { return 1 }
 // Parameters are log r, [..., batch, 1].
 func (Poisson) Parameters(_ *model.Scope, outputs *graph.Node) *graph.Node { return outputs }
 
-// NLL is e^output - target output + log(target!).
+// NLL is e^output - target output + log(target!). It is computed as
+//
+//	y (e^u - 1 - u) + [log(y!) - y log y + y],   u = output - log y,
+//
+// whose terms are small near the mode: the terms of the first form are as large as y log y, and lose the digits of float32.
 func (Poisson) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
-	return graph.Add(graph.Sub(ops.Exp(outputs), graph.Mul(targets, outputs)), logFactorial(targets))
+	y := graph.MaxScalar(targets, 1) // of 0 the NLL is e^output
+	u := graph.Sub(outputs, graph.Log(y))
+	nll := graph.Add(graph.Mul(y, expLess(u)), excess(y))
+	return graph.Where(graph.LessThan(targets, graph.OnesLike(targets)), ops.Exp(outputs), nll)
+}
+
+// expLess is e^u - 1 - u, which near 0 loses its digits: between -1/2 and 1/2 it is the series u^2/2! + u^3/3! + ...
+func expLess(u *graph.Node) *graph.Node {
+	const reach, terms = 0.5, 16
+	near := graph.ClipScalar(u, -reach, reach)
+	series := graph.OnesLike(u)
+	for k := terms; k > 2; k-- {
+		series = graph.AddScalar(graph.MulScalar(graph.Mul(near, series), 1/float64(k)), 1)
+	}
+	series = graph.Mul(graph.MulScalar(graph.Mul(near, near), 0.5), series)
+	return graph.Where(graph.LessThan(graph.Abs(u), graph.Scalar(u.Graph(), u.DType(), reach)), series, graph.AddScalar(graph.Sub(ops.Exp(u), u), -1))
 }
 
 // lanczos are the coefficients of Lanczos' approximation with g = 7 (Godfrey 2001).
@@ -109,18 +128,19 @@ var lanczos = []float64{
 	-176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
 }
 
-// logFactorial is log Gamma(y+1) of y >= 0, with a relative error of 1e-15 of the
+// excess is log Gamma(y+1) - y log y + y of y >= 1, with a relative error of 1e-15 of the
 // Gamma function in double precision:
 //
-//	1/2 log 2 pi + (y + 1/2) log t - t + log sum_i c_i / (y+i),   t = y + 15/2.
-func logFactorial(y *graph.Node) *graph.Node {
+//	1/2 log 2 pi t + y log(1 + 15/2y) - 15/2 + log sum_i c_i / (y+i),   t = y + 15/2.
+func excess(y *graph.Node) *graph.Node {
 	sum := graph.AddScalar(graph.ZerosLike(y), lanczos[0])
 	for i, c := range lanczos[1:] {
 		sum = graph.Add(sum, graph.MulScalar(graph.Reciprocal(graph.AddScalar(y, float64(i+1))), c))
 	}
-	t := graph.AddScalar(y, 7.5)
-	power := graph.Sub(graph.Mul(graph.AddScalar(y, 0.5), graph.Log(t)), t)
-	return graph.AddScalar(graph.Add(power, graph.Log(sum)), 0.5*math.Log(2*math.Pi))
+	const half = 7.5
+	power := graph.Mul(y, graph.Log1P(graph.MulScalar(graph.Reciprocal(y), half)))
+	root := graph.MulScalar(graph.Log(graph.AddScalar(y, half)), 0.5)
+	return graph.AddScalar(graph.Add(graph.Add(power, root), graph.Log(sum)), 0.5*math.Log(2*math.Pi)-half)
 }
 
 // Given implements Distribution.
