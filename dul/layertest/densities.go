@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/energy"
@@ -102,7 +101,7 @@ func checkEnergy(t testing.TB, h fixtures.Array, weights []float64, dense func(s
 //   - of a Distribution or a Regression, NLL is -log p(target) up to one constant, and the distribution function ascends
 //     and is the integral of p, or of counts, for which CheckTarget(0.5) is an error, its sum;
 //   - mean and variance are those of p, if its tails beyond 1000 have no part in them;
-//   - of a Classification, the probabilities exp(-NLL) add up to 1, and the most probable label alone is Correct.
+//   - of a Classification, the probabilities exp(-NLL) add up to 1, and are those of LogProbabilities.
 //
 // A likelihood of another kind is an error.
 func Likelihood(t testing.TB, l likelihood.Likelihood) {
@@ -227,28 +226,35 @@ func checkUnivariate(t testing.TB, p likelihood.Univariate, targets []float64, c
 func checkClasses(t testing.TB, l likelihood.Classification) {
 	t.Helper()
 	classes, rng := l.Outputs(), newRand()
-	var logits, labels []float64
+	var outputs, labels []float64
 	for range 3 {
 		row := fixtures.Random(rng, classes).Values
 		for label := range classes {
-			logits, labels = append(logits, row...), append(labels, float64(label))
+			outputs, labels = append(outputs, row...), append(labels, float64(label))
 		}
 	}
-	inputs := fixtures.Values{"logits": fixtures.Matrix(len(labels), classes, logits...), "labels": fixtures.Matrix(len(labels), 1, labels...)}
-	found := fixtures.Evaluate(t, dtypes.Float64, inputs, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-		labels := graph.ConvertDType(in["labels"], dtypes.Int32)
-		return []*graph.Node{l.NLL(s, in["logits"], labels), l.Correct(in["logits"], labels)}
+	inputs := fixtures.Values{"outputs": fixtures.Matrix(len(labels), classes, outputs...), "labels": fixtures.Matrix(len(labels), 1, labels...)}
+	parts := func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		return []*graph.Node{l.NLL(s, in["outputs"], graph.ConvertDType(in["labels"], dtypes.Int32)), l.LogProbabilities(s, in["outputs"])}
+	}
+	values, _ := fixtures.Explore(t, inputs, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+		all := parts(s, in)
+		return graph.Add(all[0], ops.SumColumns(all[1]))
 	})
+	found := fixtures.Evaluate(t, dtypes.Float64, values, nil, parts)
+	if len(found[1].Values) != len(outputs) {
+		t.Fatalf("LogProbabilities are of shape %v for outputs of shape [%d %d]; want one for each output", found[1].Dims, len(labels), classes)
+	}
 	for first := 0; first < len(labels); first += classes {
-		total, nll, right := 0.0, found[0].Values[first:first+classes], found[1].Values[first:first+classes]
-		for _, v := range nll {
+		total := 0.0
+		for label, v := range found[0].Values[first : first+classes] {
 			total += math.Exp(-v)
+			if log := found[1].Values[(first+label)*classes+label]; !(math.Abs(v+log) <= 1e-9*max(1, math.Abs(v))) && v != -log {
+				t.Errorf("the NLL of label %d is %g, and LogProbabilities say %g", label, v, -log)
+			}
 		}
 		if !(math.Abs(total-1) <= 1e-9) {
 			t.Errorf("the probabilities of the %d labels add up to %g", classes, total)
-		}
-		if want := floats.MinIdx(nll); right[want] != 1 || floats.Sum(right) != 1 {
-			t.Errorf("correct are %v; the NLLs of the labels are %.4v", right, nll)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/params"
 )
 
 // changed is LDL with a mistake in its terms.
@@ -74,26 +75,28 @@ type another struct {
 func (a another) CDF(y float64) float64 { return a.cdf(a.Univariate.CDF(y)) }
 func (a another) Variance() float64     { return a.variance * a.Univariate.Variance() }
 
-// twice is Categorical whose probabilities add up to 2, or that finds every label correct.
-type twice struct {
-	likelihood.Categorical
-	always bool
-}
+// twice is Categorical whose probabilities add up to 2.
+type twice struct{ likelihood.Categorical }
 
 func (l twice) NLL(s *model.Scope, logits, labels *graph.Node) *graph.Node {
-	nll := l.Categorical.NLL(s, logits, labels)
-	if !l.always {
-		nll = graph.AddScalar(nll, -math.Ln2)
-	}
-	return nll
+	return graph.AddScalar(l.Categorical.NLL(s, logits, labels), -math.Ln2)
 }
 
-func (l twice) Correct(logits, labels *graph.Node) *graph.Node {
-	correct := l.Categorical.Correct(logits, labels)
-	if l.always {
-		return graph.OnesLike(correct)
+// sharpened is a softmax of the outputs times a trained factor; its LogProbabilities may have forgotten that.
+type sharpened struct {
+	likelihood.Categorical
+	forgotten bool
+}
+
+func (l sharpened) LogProbabilities(s *model.Scope, outputs *graph.Node) *graph.Node {
+	if !l.forgotten {
+		outputs = graph.Mul(outputs, params.New(s, outputs, "factor", params.Likelihood, params.Constant(3), 1, 1))
 	}
-	return correct
+	return l.Categorical.LogProbabilities(s, outputs)
+}
+
+func (l sharpened) NLL(s *model.Scope, outputs, labels *graph.Node) *graph.Node {
+	return l.Categorical.NLL(s, sharpened{}.LogProbabilities(s, outputs), labels)
 }
 
 // A laplace has a density with a kink.
@@ -128,8 +131,9 @@ func TestLikelihoodFindsMistakes(t *testing.T) {
 		{"mean and variance", with(same, 1.01)},
 		{"degrees of freedom", likelihood.StudentT{}},
 		{"neither", likelihood.Quantiles{Levels: []float64{0.5}}},
-		{"add up to 2", twice{Categorical: likelihood.Categorical{Classes: 3}}},
-		{"correct are [1 1 1]", twice{likelihood.Categorical{Classes: 3}, true}},
+		{"add up to 2", twice{likelihood.Categorical{Classes: 3}}},
+		{"", sharpened{Categorical: likelihood.Categorical{Classes: 3}}},
+		{"LogProbabilities say", sharpened{likelihood.Categorical{Classes: 3}, true}},
 	} {
 		err := layertest.Failures(func(t testing.TB) { layertest.Likelihood(t, c.l) })
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -118,12 +118,35 @@ func (l Heteroscedastic) NLL(s *model.Scope, outputs, targets *graph.Node) *grap
 	return gaussianNLL(mean, logVariance, targets)
 }
 
-// A Classification is a likelihood of a label of which an output can be right or wrong.
+// A Classification is a likelihood of a label that says how probable each of its classes is, of which there are Outputs().
 type Classification interface {
 	Likelihood
-	// Correct is 1 for each example whose label is the most probable one, else 0,
-	// [..., batch, 1].
-	Correct(outputs, labels *graph.Node) *graph.Node
+	// LogProbabilities are log p(class | outputs), [..., batch, Outputs()]: the NLL of a label is the negative of its entry.
+	LogProbabilities(s *model.Scope, outputs *graph.Node) *graph.Node
+}
+
+// Logits are numbers whose softmax is p(class | outputs), [..., batch, Outputs()]: the outputs of Categorical, and the
+// LogProbabilities of others, which must have that shape.
+func Logits(l Classification, s *model.Scope, outputs *graph.Node) *graph.Node {
+	if _, is := l.(Categorical); is {
+		return outputs
+	}
+	logits := l.LogProbabilities(s, outputs)
+	if !slices.Equal(logits.Shape().Dimensions, outputs.Shape().Dimensions) {
+		panic(fmt.Errorf("the LogProbabilities of the likelihood of type %T have shape %s for outputs of shape %s; want one number for each output", l, logits.Shape(), outputs.Shape()))
+	}
+	return logits
+}
+
+// Correct is 1 for each example whose label is the most probable class, the first of equally probable ones, and else 0,
+// [..., batch, 1]. Of several draws of the outputs, [draws, ..., batch, Outputs()], the mean Logits count.
+func Correct(l Classification, s *model.Scope, outputs, labels *graph.Node) *graph.Node {
+	logits := Logits(l, s, outputs)
+	if drawsOf(logits, labels) > 0 {
+		logits = meanOfDraws(logits)
+	}
+	chosen := graph.ExpandAxes(graph.ArgMax(logits, -1, labels.DType()), -1)
+	return graph.ConvertDType(graph.Equal(chosen, labels), logits.DType())
 }
 
 // Categorical is p(y | outputs) = softmax(outputs)_y: the outputs are logits, the
@@ -155,13 +178,9 @@ func (Categorical) NLL(_ *model.Scope, logits, labels *graph.Node) *graph.Node {
 	return meanOfDraws(graph.Reshape(each, repeated.Shape().Dimensions...))
 }
 
-// Correct implements Classification. Of several draws the mean logits count.
-func (Categorical) Correct(logits, labels *graph.Node) *graph.Node {
-	if drawsOf(logits, labels) > 0 {
-		logits = meanOfDraws(logits)
-	}
-	chosen := graph.ExpandAxes(graph.ArgMax(logits, -1, labels.DType()), -1)
-	return graph.ConvertDType(graph.Equal(chosen, labels), logits.DType())
+// LogProbabilities are logit_k - log sum_j exp(logit_j).
+func (Categorical) LogProbabilities(_ *model.Scope, logits *graph.Node) *graph.Node {
+	return graph.Sub(logits, ops.LogSumExp(logits))
 }
 
 func crossEntropy(logits, labels *graph.Node) *graph.Node {

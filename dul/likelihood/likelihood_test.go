@@ -54,7 +54,7 @@ func TestCrossEntropy(t *testing.T) {
 	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 		y := labels(in["logits"], 2, 0, 0)
 		loss := l.NLL(s, in["logits"], y)
-		return append(graph.Gradient(graph.ReduceAllSum(loss), in["logits"]), loss, l.Correct(in["logits"], y))
+		return append(graph.Gradient(graph.ReduceAllSum(loss), in["logits"]), loss, likelihood.Correct(l, s, in["logits"], y))
 	})
 	sum := math.Exp(0.5) + math.Exp(-1) + math.Exp(2)
 	p := func(z float64) float64 { return math.Exp(z) / sum }
@@ -83,7 +83,7 @@ func TestDrawsOfLogits(t *testing.T) {
 			}
 			total, mean = graph.Add(total, one), graph.Add(mean, draw)
 		}
-		return []*graph.Node{nll(s, in), graph.DivScalar(total, 3), l.Correct(in["logits"], y), l.Correct(mean, y)}
+		return []*graph.Node{nll(s, in), graph.DivScalar(total, 3), likelihood.Correct(l, s, in["logits"], y), likelihood.Correct(l, s, mean, y)}
 	})
 	fixtures.Compare(t, "negative log-likelihood", out[0], out[1], 1e-14)
 	fixtures.Compare(t, "correct", out[2], out[3], 0)

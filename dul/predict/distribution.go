@@ -24,7 +24,8 @@ type Predictive struct {
 	at func(i int) []likelihood.Univariate // the M components at an input
 	// Of likelihood.Quantiles, which has no components, the quantiles at its levels.
 	levels    []float64
-	quantiles [][]float64 // [levels][N]
+	quantiles [][]float64 // [levels][N], ascending at each input
+	crossed   int         // at how many inputs they were not
 }
 
 // Predictive is the predictive distribution of a model with the likelihood l, which
@@ -64,7 +65,7 @@ func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
 	return nil, fmt.Errorf("the prediction has nothing of a likelihood of type %T; give the one of the model that made it", l)
 }
 
-// outputQuantiles are the means over the samples of the network's outputs.
+// outputQuantiles are the means over the samples of the network's outputs, sorted at each input (Chernozhukov et al. 2010).
 func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
 	d := &Predictive{n: len(p.Outputs[0]) / p.Width, levels: levels}
 	for k := range levels {
@@ -76,8 +77,26 @@ func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
 		}
 		d.quantiles = append(d.quantiles, mean)
 	}
+	row := make([]float64, len(levels))
+	for i := range d.n {
+		for k, mean := range d.quantiles {
+			row[k] = mean[i]
+		}
+		if slices.IsSorted(row) {
+			continue
+		}
+		d.crossed++
+		slices.Sort(row)
+		for k, mean := range d.quantiles {
+			mean[i] = row[k]
+		}
+	}
 	return d
 }
+
+// Crossed is the part of the inputs at which the quantiles of a likelihood.Quantiles were not in the order of their levels,
+// before they were sorted; 0 of other likelihoods.
+func (d *Predictive) Crossed() float64 { return float64(d.crossed) / float64(d.n) }
 
 var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density or moments; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
 
@@ -142,7 +161,7 @@ func (d *Predictive) Moments() (mean, std []float64, err error) {
 
 // Quantile is the smallest y with p(Y <= y | x_i) >= level at each input, [N]. Of
 // likelihood.Quantiles it is the mean over the samples of the network's quantile, and
-// the level must be one of its Levels.
+// the level must be one of its Levels; where quantiles cross they are sorted (see Crossed).
 func (d *Predictive) Quantile(level float64) ([]float64, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the quantile at level %g was asked for; it must be above 0 and below 1", level)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/baselines"
@@ -114,11 +116,11 @@ func TestMixtureOfDistributions(t *testing.T) {
 // The quantiles of a likelihood.Quantiles are the means of the outputs.
 func TestOutputQuantiles(t *testing.T) {
 	l := likelihood.Quantiles{Levels: []float64{0.05, 0.95}}
-	samples := sample(t, newModel(t, raw{}, l, 1), nets.Rows([]float64{1, 5, -2, 4}, 2), predict.Options{Samples: 2})
+	samples := sample(t, newModel(t, raw{}, l, 1), nets.Rows([]float64{1, 5, 4, -2}, 2), predict.Options{Samples: 2})
 	samples.Outputs[1][0] = 3 // in the second sample
 	p := must.Get(samples.Predictive(l))(t)
-	if q := must.Get(p.Quantile(0.05))(t); !slices.Equal(q, []float64{2, -2}) {
-		t.Errorf("quantiles %v, want 2 and -2", q)
+	if q := must.Get(p.Quantile(0.05))(t); !slices.Equal(q, []float64{2, -2}) || p.Crossed() != 0.5 {
+		t.Errorf("quantiles %v, want 2 and -2, and those of the second input crossed: %v", q, p.Crossed())
 	}
 	if c := must.Get(p.Coverage([]float64{1.5, 4}, 0.9))(t); c != 0.5 {
 		t.Errorf("coverage %g, want 1/2", c)
@@ -143,6 +145,32 @@ func TestOutputQuantiles(t *testing.T) {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
+	}
+}
+
+// oneLogit are two classes by the first output alone; off is a mistake in its probabilities.
+type oneLogit struct {
+	likelihood.Categorical
+	off float64
+}
+
+func (l oneLogit) LogProbabilities(s *model.Scope, outputs *graph.Node) *graph.Node {
+	first := graph.SliceAxis(outputs, -1, graph.AxisElem(0))
+	logits := graph.Concatenate([]*graph.Node{first, graph.ZerosLike(first)}, -1)
+	return graph.AddScalar(l.Categorical.LogProbabilities(s, logits), l.off)
+}
+
+// Class probabilities are those of the likelihood, which need not be a softmax of the outputs.
+func TestProbabilitiesOfTheLikelihood(t *testing.T) {
+	of := func(l likelihood.Likelihood) (*predict.Prediction, error) {
+		return predict.Sample(context.Background(), newModel(t, raw{}, l, 1), nets.Rows([]float64{2, 100, -1, -100}, 2), predict.Options{Samples: 1})
+	}
+	two := likelihood.Categorical{Classes: 2}
+	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	p := must.Get(of(oneLogit{Categorical: two}))(t)
+	fixtures.Compare(t, "probabilities", fixtures.Matrix(2, 2, p.Probabilities...), fixtures.Matrix(2, 2, sigmoid(2), sigmoid(-2), sigmoid(-1), sigmoid(1)), 1e-14)
+	if _, err := of(oneLogit{two, 0.1}); err == nil || !strings.Contains(err.Error(), "the probabilities at input 0 sum to 1.105") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

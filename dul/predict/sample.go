@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
@@ -76,8 +78,8 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) Options {
 
 // A Prediction is what M samples say of N inputs.
 type Prediction struct {
-	// Outputs are the network's, [M][N*Width]: for a likelihood.Classification only
-	// with Options.KeepOutputs, and nil for a likelihood.Regression or
+	// Outputs are the network's, [M][N*Width]: for a likelihood.Classification its likelihood.Logits, and only
+	// with Options.KeepOutputs; nil for a likelihood.Regression or
 	// likelihood.Distribution: see Mixture and Parameters.
 	Outputs [][]float64
 	// Width is the number of outputs for each input.
@@ -90,7 +92,7 @@ type Prediction struct {
 	// likelihood.Distribution, [M][N*Width]. See Predictive.
 	Parameters [][]float64
 
-	// Probabilities are p(y | x) = 1/M sum_m softmax(outputs_m(x))_y, [N*Width], for a
+	// Probabilities are p(y | x) = 1/M sum_m p(y | outputs_m(x)), [N*Width], for a
 	// likelihood.Classification.
 	Probabilities []float64
 	// MutualInformation is that between label and sample, in nats, [N]: the
@@ -225,7 +227,7 @@ type sampler struct {
 
 	regression   likelihood.Regression   // nil for none
 	distribution likelihood.Distribution // that is no regression; nil for none
-	classes      bool
+	classes      likelihood.Classification
 	width        int
 	layers       []nets.LayerEnergy // of the graph that was built last
 }
@@ -292,7 +294,7 @@ func (p *sampler) compile() error {
 	if p.regression == nil {
 		p.distribution, _ = p.model.Likelihood.(likelihood.Distribution)
 	}
-	_, p.classes = p.model.Likelihood.(likelihood.Classification)
+	p.classes, _ = p.model.Likelihood.(likelihood.Classification)
 	for k := 2; k <= mostCopies && p.model.Host == nil; k++ {
 		if p.Samples%k == 0 {
 			p.copies = k
@@ -363,6 +365,9 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		}
 		if p.distribution != nil {
 			y = p.distribution.Parameters(s, y)
+		}
+		if p.classes != nil {
+			y = likelihood.Logits(p.classes, s, y)
 		}
 		p.width = y.Shape().Dim(-1)
 		outputs = append(outputs, graph.ExpandAxes(y, 0))
@@ -473,12 +478,12 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 		to.addMixture(outputs, d.logVariances, n)
 	case p.distribution != nil:
 		appendEach(&to.Parameters, outputs)
-	case p.classes:
+	case p.classes != nil:
 		if err := p.addClasses(to, outputs); err != nil {
 			return err
 		}
 	}
-	if p.regression == nil && p.distribution == nil && (!p.classes || p.KeepOutputs) {
+	if p.regression == nil && p.distribution == nil && (p.classes == nil || p.KeepOutputs) {
 		appendEach(&to.Outputs, outputs)
 	}
 	if p.Energies {
@@ -488,11 +493,24 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 }
 
 // addClasses appends what samples of logits, [M][n*Width], say of n further inputs. Where the logits of a replica are NaN
-// or infinite, so are probabilities NaN; for a model without replicas that is an error.
+// or infinite, so are probabilities NaN; for a model without replicas that is an error. LogProbabilities that do not sum to 1
+// are an error.
 func (p *sampler) addClasses(to *Prediction, logits [][]float64) error {
+	first := len(to.MutualInformation)
 	if p.model.Replicas == 0 {
-		if err := (&Prediction{Outputs: logits, Width: p.width}).checkFinite(len(to.MutualInformation)); err != nil {
+		if err := (&Prediction{Outputs: logits, Width: p.width}).checkFinite(first); err != nil {
 			return err
+		}
+	}
+	_, softmax := p.classes.(likelihood.Categorical) // whose logits need not be logarithms of probabilities
+	for _, sample := range logits {
+		for i := range len(sample) / p.width {
+			row := sample[i*p.width : (i+1)*p.width]
+			if params.NotFinite(row) >= 0 {
+				row[0] = math.NaN() // and with it the probabilities
+			} else if total := floats.LogSumExp(row); !softmax && math.Abs(total) > 1e-3 {
+				return fmt.Errorf("by the LogProbabilities of the likelihood of type %T, the probabilities at input %d sum to %.4g; they must sum to 1", p.classes, first+i, math.Exp(total))
+			}
 		}
 	}
 	to.Probabilities = append(to.Probabilities, metrics.MeanProbabilities(logits, p.width)...)

@@ -104,8 +104,9 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	s := m.Scope(root)
 	outputs := m.Apply(s, x)
 	m.CheckOutputs(s, outputs, weights.Shape().Dim(-2))
+	classes, _ := m.Likelihood.(likelihood.Classification)
 	if e.WeightEnergies {
-		stochastic.LayerLossesOf(g).WeightLogLikelihood(energy.LaplaceWeights(outputs))
+		stochastic.LayerLossesOf(g).WeightLogLikelihood(energy.LaplaceWeights(likelihood.Logits(classes, s, outputs)))
 	}
 	o := objective{logLikelihoodScale: e.LogLikelihoodScale}
 	for _, set := range e.data {
@@ -132,8 +133,8 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	applyGroups(root.In("%s", e.phase.name), s, parts.total, e.phase.groups, rate, t)
 
 	row := []*graph.Node{parts.total, parts.nll, parts.kl, parts.logLikelihood, nil}
-	if l, is := m.Likelihood.(likelihood.Classification); is {
-		row[4] = weightedSum(l.Correct(outputs, targets), weights)
+	if classes != nil {
+		row[4] = weightedSum(likelihood.Correct(classes, s, outputs, targets), weights)
 	}
 	for i, term := range row {
 		if term == nil {

@@ -51,7 +51,7 @@ type Settings struct {
 	// its uncertain examples (appendix "Bayesian Uncertainty in Linear Classification";
 	// energy.LaplaceWeights). The paper leaves it off. Bayes' rule speaks of the last
 	// layer; that all layers have the same weights is a choice. It is for a
-	// likelihood.Classification whose outputs are logits; a regression is an error.
+	// likelihood.Classification; a regression is an error.
 	WeightEnergies bool
 	// Augmentation changes images; nil leaves them as they are. Padding is the
 	// number of black pixels on each side that it cuts its windows from.

@@ -305,7 +305,7 @@ func TestDistributions(t *testing.T) {
 		{"Student's t", likelihood.StudentT{Nu: 4}, nil, []string{"nll", "coverage95", "rmse"}},
 		{"counts", likelihood.Poisson{}, experiment.Table{Set: counts, Count: 3, RawTargets: true}, []string{"nll", "coverage95", "rmse"}},
 		{"a Gaussian", likelihood.Gaussian{}, nil, []string{"nll", "coverage95", "rmse"}},
-		{"quantiles", likelihood.Quantiles{Levels: []float64{0.1, 0.5, 0.9}}, experiment.Table{Set: smallTable("held out"), Count: 3, HeldOut: 0.2}, []string{"pinball", "coverage"}},
+		{"quantiles", likelihood.Quantiles{Levels: []float64{0.1, 0.5, 0.9}}, experiment.Table{Set: smallTable("held out"), Count: 3, HeldOut: 0.2}, []string{"pinball", "coverage", "crossed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := adapted(t, baselines.MFVI{})

@@ -277,6 +277,8 @@ func (b building) prediction(w io.Writer, network nets.Network, l likelihood.Lik
 			l.Moments(s, outputs)
 		case likelihood.Distribution:
 			l.Parameters(s, outputs)
+		case likelihood.Classification:
+			likelihood.Logits(l, s, outputs)
 		}
 		write(w, outputs.Graph())
 	})

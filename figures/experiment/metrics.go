@@ -93,8 +93,9 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 //	                                       "spearman", where the deviations differ
 //	other distributions, such as           "nll", "coverage95", and "rmse" of the mean
 //	likelihood.StudentT
-//	likelihood.Quantiles                   "pinball", the loss that they are trained by, and "coverage", the part of the
-//	                                       targets from the lowest to the highest level
+//	likelihood.Quantiles                   "pinball", the loss that they are trained by, "coverage", the part of the
+//	                                       targets from the lowest to the highest level, and "crossed", the part of
+//	                                       examples whose quantiles crossed and were sorted
 //	a likelihood that says no more         "nll"
 func Regression(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Targets != nil },

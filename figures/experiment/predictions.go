@@ -360,7 +360,7 @@ func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string
 			inside++
 		}
 	}
-	return map[string]float64{"pinball": loss * unit, "coverage": inside / n}, nil
+	return map[string]float64{"pinball": loss * unit, "coverage": inside / n, "crossed": d.Crossed()}, nil
 }
 
 // diverge notes the first reason why the predictions are none.
