@@ -237,6 +237,12 @@ install_kernel() (
   GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v github.com/janpfeifer/gonb golang.org/x/tools/cmd/goimports
 )
 
+# fetch_modules: every module of go.sum whose files it has a hash of. Without names, those are left out
+# that only tests of other modules import, and "go mod tidy" of a module that imports ours asks for them.
+fetch_modules() {
+  awk '$2 !~ /\/go\.mod$/ { print $1 "@" $2 }' "$root/go.sum" | xargs go -C "$root" mod download -x
+}
+
 # compile NAME LABEL PACKAGE... fills the build cache, so that cells do not wait.
 compile() {
   once "$1" "$2" "$GOFLAGS $GOEXPERIMENT $(go env GOCACHE) $(<"$root/go.sum")" go -C "$root" build -v "${@:3}"
@@ -408,6 +414,6 @@ set_up_go() {
   enter
   once kernel "Notebook kernel" "$(cat "$root"/environment/tools/go.sum "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)" install_kernel
   # The folder of one module stands for all: the cache may have been emptied since.
-  once modules "Go modules" "$(<"$root/go.sum") $(go -C "$root" list -m -f '{{.Dir}}' github.com/gomlx/gomlx)" go -C "$root" mod download -x
+  once modules "Go modules" "$(<"$root/go.sum") $(go -C "$root" list -m -f '{{.Dir}}' github.com/gomlx/gomlx)" fetch_modules
   compile first "What a first cell needs" ./datasets ./environment ./environment/notebook
 }
