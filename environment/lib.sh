@@ -237,9 +237,10 @@ install_kernel() (
   GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v github.com/janpfeifer/gonb golang.org/x/tools/cmd/goimports
 )
 
-# fetch_modules: every module of go.sum whose files it has a hash of. Without names, those are left out
-# that only tests of other modules import, and "go mod tidy" of a module that imports ours asks for them.
+# fetch_modules: first what our packages need, then all that go.sum has a hash of the files of: also those
+# that only tests of other modules import, and "go mod tidy" of a module that imports ours asks for.
 fetch_modules() {
+  go -C "$root" mod download -x || return
   awk '$2 !~ /\/go\.mod$/ { print $1 "@" $2 }' "$root/go.sum" | xargs go -C "$root" mod download -x
 }
 
