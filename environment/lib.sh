@@ -223,8 +223,8 @@ install_tool() {
   GOFLAGS=$plain_flags GOBIN="$state/bin" go -C "$root/environment/tools" install -v "$1"
 }
 
-# install_kernel builds the kernel from a copy of its source, to which
-# tools/gonb/patch.py adds what this project needs, and the program that it calls.
+# install_kernel builds the kernel from a copy of its source, to which tools/gonb
+# adds what this project needs, and the program that it calls.
 install_kernel() (
   local tools="$root/environment/tools" source gonb="$state/gonb"
   export GOFLAGS=$plain_flags
@@ -232,7 +232,9 @@ install_kernel() (
   source=$(go -C "$tools" list -m -f '{{.Dir}}' github.com/janpfeifer/gonb) || return
   if [[ -d $gonb ]]; then chmod -R u+w "$gonb" && rm -rf "$gonb" || return; fi
   cp -R "$source" "$gonb" && chmod -R u+w "$gonb" || return
-  "$python" "$tools/gonb/patch.py" "$gonb" || return
+  GIT_CEILING_DIRECTORIES=$state git -C "$gonb" apply "$tools/gonb/gonb.patch" || return
+  local package
+  for package in goexec kernel; do cp "$tools/gonb/$package"/* "$gonb/internal/$package" || return; done
   cp "$tools/go.mod" "$gonb.mod" && cp "$tools/go.sum" "$gonb.sum" && go -C "$root" mod edit -replace "github.com/janpfeifer/gonb=$gonb" "$gonb.mod" || return
   GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v github.com/janpfeifer/gonb golang.org/x/tools/cmd/goimports
 )
@@ -413,7 +415,7 @@ set_up() {
 # standard library.
 set_up_go() {
   enter
-  once kernel "Notebook kernel" "$(cat "$root"/environment/tools/go.sum "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)" install_kernel
+  once kernel "Notebook kernel" "$(cat "$root"/environment/tools/go.sum "$root"/environment/tools/gonb/gonb.patch "$root"/environment/tools/gonb/*/*)" install_kernel
   # The folder of one module stands for all: the cache may have been emptied since.
   once modules "Go modules" "$(<"$root/go.sum") $(go -C "$root" list -m -f '{{.Dir}}' github.com/gomlx/gomlx)" fetch_modules
   compile first "What a first cell needs" ./datasets ./environment ./environment/notebook

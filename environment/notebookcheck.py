@@ -17,7 +17,6 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 KERNEL = "gonb"
 MOST_CODE_LINES = 100
-EXIT_STATUS = re.compile(r"^exit status \d+", re.MULTILINE)
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -33,10 +32,6 @@ def source_complaints(notebook):
             lines += sum(1 for line in cell.source.splitlines() if line.strip())
     if not 0 < lines <= MOST_CODE_LINES:
         yield f"{lines} visible lines of code, want 1 to {MOST_CODE_LINES}; move code into a package"
-
-
-def stderr(cell):
-    return "".join(output.text for output in cell.get("outputs", []) if output.output_type == "stream" and output.name == "stderr")
 
 
 class Client(NotebookClient):
@@ -94,12 +89,13 @@ async def run(notebook, path, limit):
         if Client.interrupted:
             raise asyncio.CancelledError from None
         return [f"cell {current + 1}: the kernel died"]
-    except CellExecutionError as error:
-        # The reason is on the stderr of a panic, or else in the trace of a compile error.
-        reason = COLOURS.sub("", stderr(notebook.cells[current]).strip() or error.traceback).strip().splitlines()
-        return [f"cell {current + 1}: " + "\n      | ".join(reason[:20])]
-    # GoNB reports a failed shell command on stderr only, and goes on.
-    return [f"cell {number + 1}: a command ended with {found.group()!r}" for number in cells if (found := EXIT_STATUS.search(stderr(notebook.cells[number])))]
+    except CellExecutionError:
+        # The reason is on the stderr of a panic or a command, or in the trace of a compile error.
+        outputs = notebook.cells[current].outputs
+        said = [output.text for output in outputs if output.output_type == "stream" and output.name == "stderr"]
+        said += ["\n".join(output.traceback) for output in outputs if output.output_type == "error"]
+        return [f"cell {current + 1}: " + "\n      | ".join(COLOURS.sub("", "\n".join(said)).strip().splitlines()[:20])]
+    return []
 
 
 async def one(path, options):

@@ -73,17 +73,19 @@ class Run(unittest.TestCase):
         """Each fails by itself; the others go on."""
         endless = '%%\nfor i := range 200000 {\n\tfmt.Println("line", i)\n}\nfmt.Fprintln(os.Stderr, "the end")'
         status, printed = self.check(
-            notebook('%%\npanic("deliberate")', HELLO), notebook("%%\nthere is no such statement"), notebook("!false"), notebook(FOREVER),
-            "{", notebook(endless), options=["--limit=30"],
+            notebook('%%\npanic("deliberate")', HELLO), notebook("%%\nfmt.Printn(1)"), notebook("!false"), notebook(FOREVER),
+            "{", notebook(endless), notebook("%tset"), notebook("%%\na()\n%%"), notebook("var s = `\n!false\n`\n%%\nfmt.Println(s)"), options=["--limit=30"],
         )  # fmt: skip
         self.assertEqual(status, 1, printed)
         for says in (
             "FAIL 0.ipynb: cell 2: panic: deliberate",
-            "FAIL 1.ipynb: cell 2: ",
-            "FAIL 2.ipynb: cell 2: a command ended with 'exit status 1'",
+            "fmt has no Printn; it has Print, Printf, Println",
+            "FAIL 6.ipynb: cell 2: unknown command %tset",
+            "FAIL 7.ipynb: cell 2: line 3: a cell is one program, and line 1 has begun it",
+            "FAIL 2.ipynb: cell 2: !false: exit status 1",
             "FAIL 3.ipynb: cell 2: did not end within 30 s",
             "FAIL 4.ipynb: cannot be read as a notebook",
-            "1 of 6 notebooks passed",
+            "2 of 9 notebooks passed",
         ):
             self.assertIn(says, printed)
         said = (self.folder / "out" / "notebooks" / "5.ipynb").read_text()

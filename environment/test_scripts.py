@@ -377,7 +377,7 @@ class Completion(unittest.TestCase):
     """What a kernel completes, without Jupyter."""
 
     def test_a_language_server_that_comes_later(self):
-        """Until it is there and has loaded, the first key says why nothing is completed."""
+        """Until it is there and has loaded, nothing is completed, and nobody waits for it."""
         from jupyter_client.manager import KernelManager  # not for the other tests
 
         with tempfile.TemporaryDirectory() as folder:
@@ -400,13 +400,13 @@ class Completion(unittest.TestCase):
                 self.assertLess(time.monotonic() - began, 10)  # two seconds where nothing else runs
                 return found
 
-            self.assertRegex(matches()[0], r"^fmt\.Pri /\* The language server is still being built")
+            self.assertEqual(matches(), [])
             (Path(folder) / "gopls").symlink_to(tools / "gopls")
             for _ in range(100):
                 found = matches()
                 if "Println" in found:
                     break
-                self.assertRegex(found[0], r"^fmt\.Pri /\* The language server is still starting")
+                self.assertEqual(found, [])
                 time.sleep(0.5)
             self.assertIn("Println", found)
 
