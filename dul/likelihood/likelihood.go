@@ -2,6 +2,7 @@
 package likelihood
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,8 +17,8 @@ import (
 // A Likelihood is a distribution of a target given the outputs of a network.
 // Gaussian, KnownNoise, Heteroscedastic, StudentT, Poisson, Quantiles and Categorical are
 // seven; any type with these two methods is another. What else it can say it says by the methods
-// of Regression, Distribution or Classification, and by those of Checker and
-// TargetChecker what it refuses.
+// of Regression, Distribution or Classification, by those of Checker and
+// TargetChecker what it refuses, and by that of Rescaler in which unit its settings are.
 type Likelihood interface {
 	// Outputs is the number of outputs that the network has for each example.
 	Outputs() int
@@ -59,29 +60,53 @@ func (l Gaussian) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node 
 	return gaussianNLL(mean, logVariance, targets)
 }
 
-// KnownNoise is y ~ N(output, Std^2) with a standard deviation that is known and not trained.
-type KnownNoise struct{ Std float64 }
+// A Rescaler is a likelihood that has settings in the unit of the target, such as KnownNoise.
+type Rescaler interface {
+	Likelihood
+	// Rescale returns the same likelihood, of the same type, for targets t that stand for t unit + zero: Table of package
+	// experiment standardises targets by the unit and zero of each split. A likelihood whose numbers have no unit returns itself.
+	Rescale(unit, zero float64) Likelihood
+}
+
+// KnownNoise is y ~ N(output, s^2) with a standard deviation s that is known and not trained. One of its fields is s.
+type KnownNoise struct {
+	// Std is s in the unit of the data. Where a source standardises targets, the networks are trained with
+	// s divided by the unit of their split.
+	Std float64 `experiment:"DataStd"`
+	// Standardised is s in the unit of standardised targets, which in the data's unit differs from split to split.
+	Standardised float64 `experiment:"Std"` // the name that Std had when it meant this
+}
+
+// Rescale implements Rescaler.
+func (l KnownNoise) Rescale(unit, _ float64) Likelihood {
+	return KnownNoise{Std: l.Std / unit, Standardised: l.Standardised}
+}
 
 // Check implements Checker.
 func (l KnownNoise) Check() error {
-	if !(l.Std > 0) || math.IsInf(l.Std, 1) {
-		return fmt.Errorf("likelihood.KnownNoise has Std %g; the noise must be positive and finite", l.Std)
+	if l.Std != 0 && l.Standardised != 0 {
+		return fmt.Errorf("likelihood.KnownNoise has Std %g and Standardised %g; set one of them", l.Std, l.Standardised)
+	}
+	if !(l.std() > 0) || math.IsInf(l.std(), 1) {
+		return fmt.Errorf("likelihood.KnownNoise has Std %g; the noise must be positive and finite", l.std())
 	}
 	return nil
 }
 
+func (l KnownNoise) std() float64 { return cmp.Or(l.Std, l.Standardised) }
+
 // Outputs is 1, the mean.
 func (KnownNoise) Outputs() int { return 1 }
 
-// Moments are the output and log Std^2, [..., 1, 1].
+// Moments are the output and log s^2, [..., 1, 1].
 func (l KnownNoise) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
 	dims := slices.Clone(outputs.Shape().Dimensions)
 	dims[len(dims)-2] = 1
-	logVariance = graph.Scalar(outputs.Graph(), outputs.DType(), 2*math.Log(l.Std))
+	logVariance = graph.Scalar(outputs.Graph(), outputs.DType(), 2*math.Log(l.std()))
 	return outputs, graph.BroadcastToDims(logVariance, dims...)
 }
 
-// NLL is 1/2 [log 2 pi + log Std^2 + (target - mean)^2 / Std^2].
+// NLL is 1/2 [log 2 pi + log s^2 + (target - mean)^2 / s^2].
 func (l KnownNoise) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
 	return gaussianNLL(mean, logVariance, targets)

@@ -128,6 +128,18 @@ func TestRefused(t *testing.T) {
 		{"equal targets", small(none), func(e *experiment.Experiment) {
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
 		}, "all 4 training targets of the split are 1"},
+		{"equal labels", small(none), func(e *experiment.Experiment) {
+			same := line(4, 1)
+			same.Targets, same.Labels = nil, []int{1, 1, 1, 1}
+			e.Task.Likelihood, e.Task.Metrics = likelihood.Categorical{Classes: 2}, nil
+			e.Task.Data = experiment.Arrays{Train: same, Sets: []experiment.Set{{Name: "test", Dataset: same}}}
+		}, "all 4 training labels of the split are 1"},
+		{"a held-out part that leaves one row", small(none), func(e *experiment.Experiment) {
+			ten := smallTable("ten")
+			ten.N, ten.X, ten.Y = 10, ten.X[:20], ten.Y[:10]
+			e.Task.Data = experiment.Table{Set: ten, HeldOut: 0.89}
+		}, "with HeldOut 0.89 the training part of split 0 has 1 rows to train on and 8 to test"},
+		{"noise without a unit", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.KnownNoise{Std: 1, Standardised: 1} }, "set one of them"},
 		{"data that panic", small(none), func(e *experiment.Experiment) { e.Task.Data = panicking{} }, "index out of range [0] with length 0, at "},
 		{"a network without the layers", density, func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(_ nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
 )
@@ -33,7 +34,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
@@ -294,14 +295,35 @@ func (r *run) failures() error {
 // that the noise of none depends on the others. Experiments whose data cannot be loaded fail.
 func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
 	var all []*fit
-	alike := map[string]*fit{}
+	alike, loaded := map[string]*fit{}, map[int]Data{}
+	var usable unit
 	for _, e := range u {
-		d, err := e.load(ctx)
-		if err != nil {
-			r.fail(ctx, e, e.problem(err))
-			continue
+		if _, has := loaded[e.Split]; !has {
+			d, err := e.load(ctx)
+			if err != nil {
+				r.fail(ctx, e, e.problem(err))
+				continue
+			}
+			loaded[e.Split] = d
 		}
+		usable = append(usable, e)
+	}
+	if len(usable) == 0 {
+		return nil
+	}
+	if err := u[0].checkData(ctx, u[0].Task.Data, loaded); err != nil {
+		for _, e := range usable {
+			r.fail(ctx, e, e.problem(err))
+		}
+		return nil
+	}
+	r.remark(usable[0], loaded[usable[0].Split])
+	for _, e := range usable {
+		d := loaded[e.Split]
 		key := ""
+		if _, is := d.likelihood.(likelihood.Rescaler); is {
+			key = likelihoodText(d.likelihood)
+		}
 		for _, set := range d.all() {
 			key += fmt.Sprintf(" %q %d %t %t", set.Name, set.Len(), set.Targets != nil, set.Labels != nil)
 		}
@@ -314,6 +336,20 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 		f.said = append(f.said, &Predictions{Experiment: e.id, Split: e.Split, Unit: d.Unit, Zero: d.Zero})
 	}
 	return all
+}
+
+// remark notes what is odd about the data of a task, once.
+func (r *run) remark(e *planned, d Data) {
+	r.mu.Lock()
+	known := r.remarked[e.Task.Name]
+	r.remarked[e.Task.Name] = true
+	r.mu.Unlock()
+	if known || r.Notes == nil {
+		return
+	}
+	for _, text := range d.remarks() {
+		r.note(fmt.Sprintf("%s, split %d: %s", e.Task.Name, e.Split, text))
+	}
 }
 
 // carryOut trains, predicts, measures and keeps the results. Each experiment then has a result, or an error that says why

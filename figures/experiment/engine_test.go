@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -236,9 +237,25 @@ func (fitted) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	return graph.Add(graph.Mul(graph.Abs(graph.Sub(targets, outputs)), graph.Exp(graph.Neg(logScale))), graph.AddScalar(logScale, math.Ln2))
 }
 
+// known is laplace with the scale in the unit of the data.
+type known struct{ laplace }
+
+func (l known) Rescale(unit, _ float64) likelihood.Likelihood { return known{laplace{l.Scale / unit}} }
+
+// embedding has the Rescale of known, which returns another type.
+type embedding struct{ known }
+
 func TestOwnLikelihood(t *testing.T) {
 	e := adapted(t, baselines.MFVI{})
-	e.Task.Likelihood = laplace{0.5}
+	for want, l := range map[string]likelihood.Likelihood{
+		"laplace has the number Scale, 0.5, and the targets are standardised": laplace{0.5}, "embedding returns a experiment_test.known": embedding{},
+	} {
+		e.Task.Likelihood = l
+		if _, err := experiment.Run(t.Context(), e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+	e.Task.Likelihood = known{laplace{0.5}}
 	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
 	for _, r := range found {
 		set, unit := setOf(t, r, "test"), must.Get(r.Predictions())(t).Unit
@@ -246,9 +263,9 @@ func TestOwnLikelihood(t *testing.T) {
 		for i, y := range set.Targets {
 			density := 0.0
 			for _, outputs := range set.Outputs {
-				density += math.Exp(-math.Abs(y-outputs[i])/0.5) / float64(len(set.Outputs))
+				density += math.Exp(-math.Abs(y-outputs[i])*unit/0.5) / float64(len(set.Outputs))
 			}
-			want -= math.Log(density/unit) / float64(len(set.Targets))
+			want -= math.Log(density) / float64(len(set.Targets))
 		}
 		if got := r.Metrics["nll"]; math.Abs(got-want) > 1e-5 || len(set.Outputs) != 3 {
 			t.Errorf("the NLL is %v, want %v, of %d draws", got, want, len(set.Outputs))
@@ -286,6 +303,76 @@ func TestAnswersOfOwnLikelihood(t *testing.T) {
 		set := setOf(t, must.Get(experiment.Run(t.Context(), list...))(t)[0], "test")
 		if nll := must.Get(set.NLL(1))(t); !(nll < 1.8) || len(set.Outputs[0]) != 6 {
 			t.Errorf("%T: the NLL is %v", c.l, nll)
+		}
+	}
+}
+
+// Known noise is in the unit of the data, which differs between splits, in metrics, from a store and from the network's file.
+func TestKnownNoise(t *testing.T) {
+	e, folder := adapted(t, baselines.Deterministic{}), t.TempDir()
+	e.Task.Likelihood = likelihood.KnownNoise{Std: 2}
+	engine := experiment.Engine{Networks: folder, Store: &experiment.Store{Folder: t.TempDir()}}
+	first := must.Get(engine.Run(t.Context(), allSplits(e)...))(t)
+	units := map[float64]bool{}
+	for i, r := range must.Get(engine.Run(t.Context(), allSplits(e)...))(t) {
+		p, set := must.Get(r.Predictions())(t), setOf(t, r, "test")
+		units[p.Unit] = true
+		nll := 0.0
+		for i, y := range set.Targets {
+			nll -= distuv.Normal{Mu: set.Mean[0][i] * p.Unit, Sigma: 2}.LogProb(y*p.Unit) / float64(len(set.Targets))
+		}
+		if got := set.NoiseDeviation() * p.Unit; math.Abs(got-2) > 1e-6 || math.Abs(r.Metrics["nll"]-nll) > 1e-6 || r.Metrics["nll"] != first[i].Metrics["nll"] {
+			t.Errorf("split %d: the noise is %v, the NLL %v, want %v", i, got, r.Metrics["nll"], nll)
+		}
+		o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(*r.Experiment, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, e.Task.Likelihood))(t)
+		if a := must.Get(o.Predict(t.Context(), []float64{1, 2}))(t); math.Abs(a.High-a.Low-2*2*1.959963985) > 1e-5 {
+			t.Errorf("the answer is %+v", a)
+		}
+	}
+	if len(units) != 3 {
+		t.Errorf("the units are %v", units)
+	}
+	e.Task.Likelihood = likelihood.KnownNoise{Standardised: 0.5}
+	if noise := setOf(t, must.Get(experiment.Run(t.Context(), e))(t)[0], "test").NoiseDeviation(); math.Abs(noise-0.5) > 1e-6 {
+		t.Errorf("the noise of standardised targets is %v", noise)
+	}
+	if text := must.Get(e.Spec())(t); !strings.Contains(string(text), `"Likelihood":{"Std":0.5,"type":"likelihood.KnownNoise"}`) { // as stored
+		t.Errorf("the identity is %s", text)
+	}
+}
+
+// ownTable is a Table of your own.
+type ownTable struct{ experiment.Table }
+
+// Data that change after they were read for the identity are not trained on.
+func TestDataThatChange(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		set, e := smallTable("mine"), small(baselines.Deterministic{})
+		if e.Task.Data = (experiment.Table{Set: set}); own {
+			e.Task.Data = ownTable{experiment.Table{Set: set}}
+		}
+		engine := experiment.Engine{Notes: func(string) { set.Y[3]++ }} // first of the backend that is chosen
+		if found, err := engine.Run(t.Context(), e); err == nil || !strings.Contains(err.Error(), "the data have changed") {
+			t.Errorf("%d results, and the error %v", len(found), err)
+		}
+	}
+}
+
+// What is odd about data is said once.
+func TestRemarks(t *testing.T) {
+	set, notes := smallTable("mine"), ""
+	set.N = 12
+	set.X, set.Y = []float64{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 1, 1, 2, 2, 7, 7, 8, 8, 9, 9, 1, 1}, []float64{0, 1, 0, 1, 0, 1, 0, 1, 1, 2, 1, 1}
+	e := small(baselines.Deterministic{})
+	parts := datasets.Split{Train: []int{0, 1, 2, 3, 4, 5}, Test: []int{6, 7, 8, 9, 11}}
+	e.Task.Data, e.Task.Likelihood, e.Task.Metrics = experiment.Table{Set: set, Classes: 3, Parts: []datasets.Split{parts, parts}}, likelihood.Categorical{Classes: 3}, nil
+	engine := experiment.Engine{Notes: func(text string) { notes += text + "\n" }}
+	other := e
+	other.Split = 1
+	must.Get(engine.Run(t.Context(), e, other))(t)
+	for _, want := range []string{`table, split 0: 2 of the 5 examples of the set "test" are training examples too`, `table, split 0: the set "test" has the labels [2], which no training example has`} {
+		if strings.Count(notes, want[len("table, split 0"):]) != 1 {
+			t.Errorf("the notes lack %q, or have it twice:\n%s", want, notes)
 		}
 	}
 }

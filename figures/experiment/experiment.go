@@ -95,6 +95,9 @@ type Data struct {
 	Columns datasets.Columns
 	// A target t of the network stands for t Unit + Zero in the data's own units. A Unit of 0 means 1.
 	Unit, Zero float64
+
+	noUnit     bool                  // whether the source gave none
+	likelihood likelihood.Likelihood // that of the task, rescaled for this split
 }
 
 // A Set is named examples to predict. Without Targets and Labels it can be predicted, but not compared with answers.
@@ -240,8 +243,12 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // of tells the predictions which experiment made them, and with it their likelihood and data.
 func (p *Predictions) of(e Experiment) {
 	p.experiment = &e
+	l, err := rescaled(e.Task.Likelihood, cmp.Or(p.Unit, 1), p.Zero)
+	if err != nil {
+		l = e.Task.Likelihood // which was refused before training
+	}
 	for i := range p.Sets {
-		p.Sets[i].likelihood = e.Task.Likelihood
+		p.Sets[i].likelihood = l
 	}
 }
 

@@ -41,6 +41,9 @@ type fit struct {
 // first is an experiment that tells all but split and seed.
 func (f *fit) first() *planned { return f.list[0] }
 
+// likelihood is that of the networks, whose targets may be standardised.
+func (f *fit) likelihood() likelihood.Likelihood { return f.data[0].likelihood }
+
 func (f *fit) members() int { return f.first().Method.members() }
 
 // forEachNetwork lists a value for each network of each experiment. The members of an ensemble follow each other.
@@ -84,8 +87,8 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	f.keepOutputs = head.KeepOutputs && isClassification(e.Task.Likelihood)
-	m, err := f.newModel(network, e.Task.Likelihood, seeds)
+	f.keepOutputs = head.KeepOutputs && isClassification(f.likelihood())
+	m, err := f.newModel(network, f.likelihood(), seeds)
 	if err != nil {
 		return err
 	}
@@ -265,7 +268,7 @@ func inputsOf(sets []train.Dataset) []nets.Inputs {
 
 // prediction is a prediction of a set beside its answers.
 func (f *fit) prediction(set Set, p *predict.Prediction) Prediction {
-	return Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p, likelihood: f.first().Task.Likelihood}
+	return Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p, likelihood: f.likelihood()}
 }
 
 // draw predicts sets by a model: of replicas each its own, and else one.
@@ -277,7 +280,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	}
 	var drawn []*predict.Prediction
 	var err error
-	if _, gaussian := e.Task.Likelihood.(likelihood.Gaussian); gaussian && e.Method.Process != nil {
+	if _, gaussian := f.likelihood().(likelihood.Gaussian); gaussian && e.Method.Process != nil {
 		drawn, err = predict.Marginals(ctx, m, inputsOf(sets)...)
 	} else {
 		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -149,19 +151,14 @@ func (e Experiment) code(ctx context.Context) (found map[string]spec.Tree, err e
 		return nil, err
 	}
 	found = map[string]spec.Tree{}
+	e.Task.Likelihood = d.likelihood
 	if found["graphs"], err = codeOf(e, d); err != nil {
 		return nil, err
 	}
 	if _, outside, _ := spec.Of(&e.Task.Data, "Task.Data"); outside { // spec.Of(e) has the same errors
-		h := sha256.New()
-		for split := range e.Task.Data.Splits() { // even if some cannot be loaded
-			d, err := e.Task.Data.Load(ctx, split)
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			fmt.Fprintln(h, err == nil, Digest(d.all()...), d.Unit, d.Zero)
+		if found["data"], err = dataOf(ctx, e.Task.Data, nil); err != nil {
+			return nil, err
 		}
-		found["data"] = hex.EncodeToString(h.Sum(nil)[:8])
 	}
 	r := e.Recipe
 	if spec.Outside(r.Schedule) || spec.Outside(r.Order) || spec.Outside(r.Augmentation) {
@@ -197,6 +194,48 @@ func (r Recipe) answers(n int, seed uint64) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// dataOf is a digest of the data of all splits of a source, some of which are loaded.
+func dataOf(ctx context.Context, source Source, loaded map[int]Data) (string, error) {
+	h := sha256.New()
+	for split := range source.Splits() { // even if some cannot be loaded
+		d, has := loaded[split]
+		var err error
+		if !has {
+			d, err = source.Load(ctx, split)
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if d.noUnit {
+			d.Unit = 0
+		}
+		fmt.Fprintln(h, err == nil, Digest(d.all()...), d.Unit, d.Zero)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// checkData says whether the loaded data of some splits of a source are those by which a group is known.
+func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Data) error {
+	var known struct {
+		Task struct{ Data json.RawMessage }
+		Code struct{ Data string }
+	}
+	if err := json.Unmarshal(g.line.Experiment, &known); err != nil {
+		return err
+	}
+	tree, _, err := spec.Of(&source, "Task.Data")
+	same := err == nil && spec.Text(tree) == string(known.Task.Data)
+	if same && known.Code.Data != "" {
+		var now string
+		now, err = dataOf(ctx, source, loaded)
+		same = now == known.Code.Data
+	}
+	if err == nil && !same {
+		err = errors.New("the data have changed since they were read to identify the experiment, so that its result would be kept as that of other data; a Source gives the same data whenever a split is loaded")
+	}
+	return err
 }
 
 // codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients and

@@ -45,7 +45,7 @@ func small(layers nets.Layers) experiment.Experiment {
 	}
 }
 
-// scaled is a family of your own, with settings of many kinds.
+// rescaled is a family of your own, with settings of many kinds.
 type scaled struct {
 	Scale   float64
 	Renamed float64 `experiment:"Former"`

@@ -169,11 +169,14 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if was, is := o.scale.Likelihood, likelihoodText(l); was != is && was != "" {
 		return fail(fmt.Errorf("it was trained with the likelihood %s, not with %s", was, is))
 	}
+	if o.likelihood, err = rescaled(l, cmp.Or(o.scale.Unit, 1), o.scale.Zero); err != nil {
+		return fail(err)
+	}
 	backend, _, err := environment.OpenFor(environment.ShortTrainings)
 	if err != nil {
 		return fail(err)
 	}
-	m, err := nets.New(backend, network, l, 1)
+	m, err := nets.New(backend, network, o.likelihood, 1)
 	if err == nil {
 		err = checkpoint.SetTensors(m.Store, named)
 	}

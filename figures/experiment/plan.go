@@ -135,6 +135,7 @@ func (g *group) inspect(ctx context.Context, e Experiment) (d Data, err error) {
 	if d, err = e.load(ctx); err != nil {
 		return d, err
 	}
+	e.Task.Likelihood = d.likelihood
 	if g.traits, err = traitsWith(e, d); err != nil {
 		return d, err
 	}
@@ -185,9 +186,10 @@ type run struct {
 	choices []string // of backends, as Notes heard them
 	lacking int      // how many stored results are without predictions
 
-	mu       sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
-	done     float64    // the cost of what is done
-	reported float64    // to Progress
+	mu       sync.Mutex      // of what follows, of what has come of each experiment, and of calls of Progress and Notes
+	remarked map[string]bool // tasks whose data were remarked on
+	done     float64         // the cost of what is done
+	reported float64         // to Progress
 }
 
 // note passes on what the user should know.

@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
+	"reflect"
 	"slices"
 
 	"densityuncertainty/datasets"
@@ -31,6 +33,9 @@ func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, s
 	trainRows, heldRows := split.Train, []int(nil)
 	if heldOut > 0 {
 		inner := split.HoldOut(heldOut, seed)
+		if err := inner.Check(set.N); err != nil {
+			return d, fmt.Errorf("of the %d training rows of %q a part of %g is held out, which %w", len(split.Train), set.Name, heldOut, err)
+		}
 		trainRows, heldRows = inner.Train, inner.Test
 	}
 	features, target := datasets.FitScaler(set.X, set.D, trainRows), datasets.Scaler{Mean: []float64{0}, Std: []float64{1}}
@@ -54,7 +59,8 @@ func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, s
 }
 
 // A Table is a data set of your own, such as datasets.ReadCSV reads, on random splits with a tenth of the examples as
-// the test part, or on splits of your own. Inputs and targets are standardised by the training part. Its identity is a digest of the numbers.
+// the test part, or on splits of your own. Inputs and targets are standardised by the training part; the numbers of a likelihood
+// stay in the unit of the data (likelihood.Rescaler). Its identity is a digest of the numbers.
 type Table struct {
 	Set *datasets.Regression
 	// Count is the number of random splits; 0 means 20.
@@ -96,6 +102,14 @@ func (t Table) Check() error {
 	for i, split := range t.Parts {
 		if err := split.Check(t.Set.N); err != nil {
 			return fmt.Errorf("experiment.Table: split %d of Parts %w", i, err)
+		}
+	}
+	for i := range max(1, len(t.Parts)) { // random splits are equally large
+		if t.HeldOut == 0 {
+			break
+		}
+		if err := t.parts(i).HoldOut(t.HeldOut, 0).Check(t.Set.N); err != nil {
+			return fmt.Errorf("experiment.Table: with HeldOut %g the training part of split %d %w", t.HeldOut, i, err)
 		}
 	}
 	for i, y := range t.Set.Y {
@@ -240,13 +254,38 @@ func (d Data) check(l likelihood.Likelihood) error {
 	return nil
 }
 
+// rescaled is a likelihood for targets t that stand for t unit + zero. If they are standardised, a likelihood from outside this
+// module whose fields have numbers of which nobody knows the unit is an error.
+func rescaled(l likelihood.Likelihood, unit, zero float64) (likelihood.Likelihood, error) {
+	if unit == 1 && zero == 0 {
+		return l, nil
+	}
+	if own, is := l.(likelihood.Rescaler); is {
+		found := own.Rescale(unit, zero)
+		if reflect.TypeOf(found) != reflect.TypeOf(l) {
+			return nil, fmt.Errorf("Rescale of the likelihood of type %T returns a %T; give a type that embeds another a method of its own", l, found)
+		}
+		return found, checkItself(found)
+	}
+	v := reflect.Indirect(reflect.ValueOf(l))
+	for i := 0; v.Kind() == reflect.Struct && spec.Outside(l) && !isClassification(l) && i < v.NumField(); i++ {
+		if field := v.Field(i); field.CanFloat() && field.Float() != 0 {
+			return nil, fmt.Errorf("the likelihood of type %T has the number %s, %g, and the targets are standardised: give the type a method Rescale (likelihood.Rescaler), which returns it with its numbers in the unit of each split, or unchanged if they have no unit; or leave the targets as they are (RawTargets)", l, v.Type().Field(i).Name, field.Float())
+		}
+	}
+	return l, nil
+}
+
 // load loads the data of an experiment, whose Unit is then never 0, and checks them.
 func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	defer recovered(&err)
 	d, err = e.Task.Data.Load(ctx, e.Split)
-	d.Unit = cmp.Or(d.Unit, 1)
+	d.noUnit, d.Unit = d.Unit == 0, cmp.Or(d.Unit, 1)
 	if err == nil {
 		err = d.check(e.Task.Likelihood)
+	}
+	if err == nil {
+		d.likelihood, err = rescaled(e.Task.Likelihood, d.Unit, d.Zero)
 	}
 	if err != nil {
 		return d, err
@@ -255,6 +294,9 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && len(targets) > 1 && slices.Min(targets) == slices.Max(targets) {
 		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(targets), targets[0])
 	}
+	if labels := d.Train.Labels; len(labels) > 1 && slices.Min(labels) == slices.Max(labels) {
+		return d, fmt.Errorf("all %d training labels of the split are %d, so that there is nothing to learn; leave the split out, or give other data", len(labels), labels[0])
+	}
 	if p := e.Method.Process; p != nil && p.Examples() > d.Train.Len() {
 		return d, fmt.Errorf("a Gaussian process of type %T needs %d training examples, for its inducing points, and there are %d", p, p.Examples(), d.Train.Len())
 	}
@@ -262,6 +304,50 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
 	}
 	return d, nil
+}
+
+// remarks say what is odd about data: labels that no training example has, and examples of a set that are training examples too.
+func (d Data) remarks() (all []string) {
+	seed, buffer := maphash.MakeSeed(), []byte(nil)
+	row := func(set train.Dataset, i int) uint64 {
+		x := set.Inputs.(nets.Floats)
+		buffer = buffer[:0]
+		for _, v := range x.Values[i*x.Size() : (i+1)*x.Size()] {
+			buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(v))
+		}
+		if set.Labels != nil {
+			buffer = binary.LittleEndian.AppendUint64(buffer, uint64(set.Labels[i]))
+		}
+		for at := range len(set.Targets) / set.Len() {
+			buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(set.Targets[i*len(set.Targets)/set.Len()+at]))
+		}
+		return maphash.Bytes(seed, buffer)
+	}
+	trained, seen, classes := map[uint64]bool{}, 0, map[int]bool{}
+	_, numbers := d.Train.Inputs.(nets.Floats)
+	for i := 0; i < d.Train.Len() && numbers; i++ {
+		trained[row(d.Train, i)] = true
+	}
+	for _, label := range d.Train.Labels {
+		classes[label] = true
+	}
+	for _, set := range d.Sets {
+		if seen = 0; numbers && (set.Targets != nil || set.Labels != nil) {
+			for i := range set.Len() {
+				if trained[row(set.Dataset, i)] {
+					seen++
+				}
+			}
+		}
+		if seen > 0 {
+			all = append(all, fmt.Sprintf("%d of the %d examples of the set %q are training examples too, with the same inputs and answer", seen, set.Len(), set.Name))
+		}
+		unseen := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(set.Labels))), func(label int) bool { return classes[label] })
+		if len(unseen) > 0 && d.Train.Labels != nil {
+			all = append(all, fmt.Sprintf("the set %q has the labels %v, which no training example has", set.Name, unseen))
+		}
+	}
+	return all
 }
 
 // checkSource says what is wrong with a source, as far as it knows without reading data.

@@ -98,7 +98,7 @@ var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5)
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
 
-// smallNetwork are the experiments of a method with one hidden layer of 50 units and known noise, one on each split, trained by
+// smallNetwork are the experiments of a method with one hidden layer of 50 units and known noise of standardised targets, one on each split, trained by
 // steps of Adam on all examples at once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the
 // method's noise begins at 0.01.
 func smallNetwork(task string, data experiment.Source, noise float64, m experiment.Method, steps int, rate float64, draws int) experiment.Experiments {
@@ -109,7 +109,7 @@ func smallNetwork(task string, data experiment.Source, noise float64, m experime
 	m.Layers = hmc.Prior{Layers: m.Layers}
 	recipe := experiment.Adam(steps, 1000, rate)
 	recipe.PretrainEpochs = steps / 2
-	t := experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.KnownNoise{Std: noise}}
+	t := experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.KnownNoise{Standardised: noise}}
 	list, err := t.Experiments(recipe, draws, m)
 	if err != nil {
 		panic(err) // a mistake in this package
