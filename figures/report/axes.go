@@ -140,6 +140,33 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
+// SymmetricLogAxis makes an axis logarithmic on both sides of 0: a value v is drawn at asinh(v/linear), so that the axis is nearly even
+// between -linear and linear. Ticks are 0 and the powers of ten times linear.
+func SymmetricLogAxis(axis *plot.Axis, linear float64) {
+	axis.Scale, axis.Tick.Marker = symmetricLog(linear), symmetricLog(linear)
+}
+
+type symmetricLog float64
+
+// Normalize implements plot.Normalizer.
+func (s symmetricLog) Normalize(low, high, v float64) float64 {
+	at := func(v float64) float64 { return math.Asinh(v / float64(s)) }
+	return (at(v) - at(low)) / (at(high) - at(low))
+}
+
+// Ticks implements plot.Ticker.
+func (s symmetricLog) Ticks(low, high float64) []plot.Tick {
+	ticks := []plot.Tick{{Value: 0, Label: "0"}}
+	for v := float64(s); v <= max(high, -low); v *= 10 {
+		for _, value := range []float64{v, -v} {
+			if label := strconv.FormatFloat(value, 'g', 3, 64); low <= value && value <= high {
+				ticks = append(ticks, plot.Tick{Value: value, Label: label})
+			}
+		}
+	}
+	return ticks
+}
+
 func distance(a, b int) int { return max(a-b, b-a) }
 
 // nudge keeps rounding errors from moving a number over a whole one.

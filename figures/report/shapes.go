@@ -117,6 +117,16 @@ func Points(p *plot.Plot, name string, x, y []float64, c color.Color, radius vg.
 	return nil
 }
 
+// Marks draws a mark for each pair.
+func Marks(p *plot.Plot, x, y []float64, m Mark) error {
+	xys, err := points("marks "+m.Name, x, y)
+	if err != nil {
+		return err
+	}
+	p.Add(&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.2), Shape: m.Shape}})
+	return nil
+}
+
 // Classes draws points of two classes, 0 and 1, in a colour each that is seen on Shades.
 func Classes[T int | float64](p *plot.Plot, x, y []float64, class []T, radius vg.Length) error {
 	if len(class) != len(x) || len(class) != len(y) {

@@ -27,9 +27,11 @@ func Exhibits() []tables.Exhibit {
 	for _, g := range gapTables {
 		all = append(all, tables.Exhibit{Name: g.name, Doc: g.doc, Table: g.of})
 	}
-	all[0].Picture = tables.Picture(prose, report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}, all[0].Table)
+	all[0].Picture = gapPicture
 	return append(all,
 		tables.Exhibit{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Table: gapListTable},
+		tables.Exhibit{Name: "where-gap-measures", Doc: "the difference on each gap, by the gap's distance and its energy under one Gaussian", Picture: gapMeasuresPicture},
+		tables.Exhibit{Name: "where-splits", Doc: "which gap splits of UCI data are holes? the measures of all, and of the holes of question 11", Table: splitsTable},
 		tables.Exhibit{Name: "where-posterior", Doc: "the exact posteriors, which have to be drawn before the runs of where-exact", Needs: posteriors(exactProblems)},
 		tables.Exhibit{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Table: exactTable, Picture: ExactFigure},
 		tables.Exhibit{Name: "where-posterior-gaps", Doc: "the same before the runs of where-exact-gaps", Needs: posteriors(everyGap)},
@@ -109,17 +111,55 @@ func (s gapSetting) nll(dataset string, m experiment.Method) tables.Mean {
 	return tables.Mean{Of: s.gaps(dataset, m), Metric: results.MetricNLL}
 }
 
-// differences are the mean test NLL of density less that of a control, on each gap of a data set on which no run of the two is
-// missing or diverged.
-func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) (all []float64) {
-	ours, theirs := x.Units(s.nll(dataset, methods.Density)), x.Units(s.nll(dataset, control))
-	for _, gap := range slices.Sorted(maps.Keys(ours)) {
-		if v, has := theirs[gap]; has {
-			all = append(all, ours[gap]-v)
+// differences are the mean test NLL of density less that of a control, on each distinct gap of data sets with the same inputs, as
+// the two loads of Energy have, by the number of the gap. Gaps that share more than 80% of their test rows are one, the first, with
+// their mean. A gap on which a run of the two is missing or diverged is left out.
+func (s gapSetting) differences(x *tables.Index, control experiment.Method, datasets ...string) map[int]float64 {
+	all := map[int][]float64{}
+	for _, dataset := range datasets {
+		own := map[int][]float64{}
+		ours, theirs := x.Units(s.nll(dataset, methods.Density)), x.Units(s.nll(dataset, control))
+		for gap, m := range (uci.Data{Name: dataset, Kind: uci.Gap}).Measured() {
+			if v, has := ours[gap]; has {
+				if w, has := theirs[gap]; has {
+					own[m.Same] = append(own[m.Same], v-w)
+				}
+			}
+		}
+		for gap, list := range own {
+			all[gap] = append(all[gap], metrics.Mean(list))
 		}
 	}
-	return all
+	means := map[int]float64{}
+	for gap, list := range all {
+		means[gap] = metrics.Mean(list)
+	}
+	return means
 }
+
+// inOrder are the differences in the order of their gaps.
+func inOrder(differences map[int]float64) (list []float64) {
+	for _, gap := range slices.Sorted(maps.Keys(differences)) {
+		list = append(list, differences[gap])
+	}
+	return list
+}
+
+// ofInputs are the differences of the data sets, together for those with the same inputs.
+func (s gapSetting) ofInputs(x *tables.Index, control experiment.Method, datasets []string) (sets [][]float64) {
+	for _, dataset := range datasets {
+		if of := []string{dataset}; dataset != cooling {
+			if dataset == heating {
+				of = append(of, cooling)
+			}
+			sets = append(sets, inOrder(s.differences(x, control, of...)))
+		}
+	}
+	return sets
+}
+
+// heating and cooling are the loads of Energy, which have the same inputs.
+const heating, cooling = "energy", "energy-cooling"
 
 // bootstrapDraws and bootstrapSeed make the intervals of medians.
 const bootstrapDraws, bootstrapSeed = 2000, 1
@@ -145,10 +185,10 @@ type gapTable struct {
 
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
 var gapTables = []gapTable{
-	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings, others: controls, all: "All six sets"},
-	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings, others: compared[1+len(controls):], all: "All six sets"},
-	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All six sets", pooled: true},
-	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings[1:], further: otherDatasets, others: compared[1:], all: "All nine sets", pooled: true, medians: true},
+	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings, others: controls, all: "All five sets of inputs"},
+	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings, others: compared[1+len(controls):], all: "All five sets of inputs"},
+	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All five sets of inputs", pooled: true},
+	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings[1:], further: otherDatasets, others: compared[1:], all: "All eight sets of inputs", pooled: true, medians: true},
 }
 
 // of makes the table.
@@ -162,31 +202,40 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 	for _, other := range g.others {
 		s.Columns = append(s.Columns, "Against "+other.Name, "Gaps won: "+other.Name)
 	}
+	datasets := slices.Concat(uci.SmallDatasets(), g.further)
 	for _, of := range g.settings {
-		gaps, units := map[string][]float64{}, map[string][]float64{} // of all data sets, and what is tested for all, by the other
-		missing := map[string]bool{}
-		for _, dataset := range slices.Concat(uci.SmallDatasets(), g.further, []string{g.all}) {
-			var cells []tables.Mean
-			for _, other := range g.others {
-				name, list, unit := other.Name, gaps[other.Name], units[other.Name]
-				if dataset != g.all {
-					list = of.differences(x, dataset, other)
-					unit = list
-					missing[name] = missing[name] || len(list) == 0
+		rows := make([][]tables.Mean, len(datasets)+1)
+		for _, other := range g.others {
+			complete := true
+			add := func(row int, list, tested []float64, untested bool) {
+				if len(list) == 0 {
+					rows[row] = append(rows[row], tables.Waits, tables.Waits)
+					return
 				}
-				if len(list) == 0 || dataset == g.all && missing[name] {
-					cells = append(cells, tables.Waits, tables.Waits)
-					continue
-				}
-				d := median(unit)
-				cell := tables.Mean{Words: report.Cell{Difference: &d}, Family: name, Untested: g.pooled && dataset != g.all}
-				cells = append(cells, cell, tables.Words("%d of %d", lower(list), len(list)))
-				if gaps[name] = append(gaps[name], list...); g.medians {
-					unit = []float64{d.Mean}
-				}
-				units[name] = append(units[name], unit...)
+				d := median(tested)
+				cell := tables.Mean{Words: report.Cell{Difference: &d}, Family: other.Name, Untested: untested}
+				rows[row] = append(rows[row], cell, tables.Words("%d of %d", lower(list), len(list)))
 			}
-			s.Add(of.title, uci.DatasetTitle(dataset), cells...)
+			for row, dataset := range datasets {
+				list := inOrder(of.differences(x, other, dataset))
+				complete = complete && len(list) > 0
+				add(row, list, list, g.pooled)
+			}
+			var list, tested []float64
+			if complete {
+				sets := of.ofInputs(x, other, datasets)
+				if list = slices.Concat(sets...); g.medians {
+					for _, set := range sets {
+						tested = append(tested, median(set).Mean)
+					}
+				} else {
+					tested = list
+				}
+			}
+			add(len(datasets), list, tested, false)
+		}
+		for row, dataset := range append(datasets[:len(datasets):len(datasets)], g.all) {
+			s.Add(of.title, uci.DatasetTitle(dataset), rows[row]...)
 		}
 	}
 	return s.Make(x)
@@ -202,9 +251,15 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-gap-list", map[string]int{"Seeds": gapSeeds}), Down: true}
 	s.Columns = []string{"Gap"}
 	s.Legend = "▲ better, ▽ worse than the control, significant at 5% for all gaps of a column together. No mark: not significant."
+	measures := map[string]uci.Measured{}
 	for _, dataset := range uci.SmallDatasets() {
-		for gap := range (uci.Data{Name: dataset, Kind: uci.Gap}).Splits() {
-			s.Add("", fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap+1))
+		for gap, m := range (uci.Data{Name: dataset, Kind: uci.Gap}).Measured() {
+			name := fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap+1)
+			if m.Same != gap {
+				name += fmt.Sprintf(" (as %d)", m.Same+1)
+			}
+			measures[name] = m
+			s.Add("", name)
 		}
 	}
 	s.Add("", "Sign test, p")
@@ -212,7 +267,6 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 		for _, control := range controls {
 			s.Columns = append(s.Columns, of.title+", "+control.Name)
 			var column []tables.Mean
-			var signs []float64
 			for _, dataset := range uci.SmallDatasets() {
 				ours, theirs := of.gaps(dataset, methods.Density), of.gaps(dataset, control)
 				for gap := range ours[0].Task.Data.Splits() {
@@ -220,8 +274,8 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 					cell.Against, cell.Difference, cell.Family = theirs.OnSplits(gap), true, of.title+control.Name
 					column = append(column, cell)
 				}
-				signs = append(signs, of.differences(x, dataset, control)...)
 			}
+			signs := slices.Concat(of.ofInputs(x, control, uci.SmallDatasets())...)
 			test := tables.Waits
 			if n := len(signs); n > 0 {
 				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))
@@ -231,7 +285,16 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 			}
 		}
 	}
-	return s.Make(x)
+	t, err := s.Make(x)
+	t.Columns = slices.Insert(t.Columns, 1, "Distance", "Energy")
+	for i, row := range t.Rows {
+		cells := report.TextCells("", "")
+		if m, is := measures[row.Name]; is {
+			cells = report.TextCells(fmt.Sprintf("%.2f", m.Distance), fmt.Sprintf("%.2f", m.Energy))
+		}
+		t.Rows[i].Cells = slices.Concat(cells, row.Cells)
+	}
+	return t, err
 }
 
 // median is the median of differences with its bootstrap interval and the p-value of the signed-rank test.

@@ -67,8 +67,9 @@ func TestGapListTable(t *testing.T) {
 	}
 }
 
-// Of nine data sets the medians are tested, of which one says the contrary: with the signed ranks 1 to 9, the lowest rank has
-// the other sign in 2 of 512 cases of each side. One data set alone is not tested, and nothing is said of all.
+// Of eight sets of inputs the medians are tested, of which one says the contrary: with the signed ranks 1 to 8, the lowest rank has
+// the other sign in 2 of 256 cases of each side. The two loads of Energy are one set. Of their gaps, of Naval's and of Protein's some
+// are one: 63 of 87 are distinct. One data set alone is not tested, and nothing is said of all.
 func TestGapOthersTable(t *testing.T) {
 	var list []experiment.Result
 	s, all := gapSettings[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
@@ -88,7 +89,7 @@ func TestGapOthersTable(t *testing.T) {
 		t.Fatalf("%d rows, %+v", len(table.Rows), table.Rows)
 	}
 	last := table.Rows[9].Cells
-	if d := last[0].Difference; math.Abs(d.P-4./512) > 1e-12 || d.Mean != -5 || last[0].Verdict != report.Better || last[1].Text != "74 of 87" {
+	if d := last[0].Difference; math.Abs(d.P-4./256) > 1e-12 || d.Mean != -5.5 || last[0].Verdict != report.Better || last[1].Text != "50 of 63" {
 		t.Errorf("%+v, %+v", d, last)
 	}
 	table = must.Get(gapTables[3].of(tables.Of(list[:2*13*gapSeeds])))(t)
