@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,5 +100,22 @@ func TestLivePageHasTheColours(t *testing.T) {
 		if want := fmt.Sprintf(" --%s: #%02x%02x%02x;", name, r>>8, g>>8, b>>8); !strings.Contains(style, want) {
 			t.Errorf("%s: no %q in live.css", method, want)
 		}
+	}
+}
+
+// On a symmetric logarithmic axis 0 is in the middle of -10 and 10, and ticks are the powers of ten on both sides.
+func TestSymmetricLogAxis(t *testing.T) {
+	p := New("", "", "")
+	SymmetricLogAxis(&p.Y, 0.1)
+	var labels []string
+	for _, tick := range p.Y.Tick.Marker.Ticks(-10, 1) {
+		labels = append(labels, tick.Label)
+	}
+	if want := []string{"0", "0.1", "-0.1", "1", "-1", "-10"}; !slices.Equal(labels, want) {
+		t.Errorf("ticks %q, want %q", labels, want)
+	}
+	at := func(v float64) float64 { return p.Y.Scale.Normalize(-10, 10, v) }
+	if at(0) != 0.5 || at(-10) != 0 || at(10) != 1 || math.Abs(at(10)-at(1)-(at(1)-at(0.1))) > 0.02 {
+		t.Errorf("places %g %g %g %g", at(0), at(0.1), at(1), at(10))
 	}
 }

@@ -62,7 +62,10 @@ func TestGapListTable(t *testing.T) {
 			t.Errorf("%s: %q, want %q", row, got, want)
 		}
 	}
-	if len(table.Columns) != 2 || len(table.Rows) != 6+1 {
+	if got := figtest.Cell(t, table, "Yacht Hydrodynamics, gap 6", "Distance"); got != "1.47" {
+		t.Errorf("the distance of gap 6 of Yacht is %q", got)
+	}
+	if len(table.Columns) != 4 || len(table.Rows) != 6+1 {
 		t.Errorf("columns %q, %d rows", table.Columns, len(table.Rows))
 	}
 }
