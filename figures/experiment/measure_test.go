@@ -212,6 +212,14 @@ func TestOpened(t *testing.T) {
 		}
 	}
 	kept := filepath.Join(folder, experiment.NetworkFile(e, 0))
+	tanh := nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return l.Dense(s.In("output"), graph.Tanh(l.Dense(s.In("hidden_0"), x, 4)), outputs)
+	}}
+	for _, other := range []nets.Network{must.Get(tanh.Over(baselines.Deterministic{}))(t), nets.MLP{Layers: baselines.MCDropout{Rate: 0.1}, Widths: []int{4}}} {
+		if _, err := experiment.Open(kept, other, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "the network computes something else") {
+			t.Errorf("%v: the error is %v", other, err)
+		}
+	}
 	if _, err := experiment.Open(kept, network, likelihood.KnownNoise{Std: 1}); err == nil || !strings.Contains(err.Error(), "it was trained with the likelihood") {
 		t.Errorf("the error is %v", err)
 	}

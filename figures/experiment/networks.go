@@ -3,6 +3,8 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gomlx/compute/gobackend"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
@@ -28,7 +32,7 @@ import (
 const networkFormat = "densityuncertainty network 1"
 
 // The keys of the metadata of a trained network; formatKey is a further one.
-const memberKey, scaleKey = "member", "scale"
+const memberKey, scaleKey, graphKey = "member", "scale", "graph"
 
 // The keys under which the metadata of a trained network have the identity of its experiment, and the version of the program
 // that trained it.
@@ -96,7 +100,15 @@ func (f *fit) keepNetworks() error {
 		}
 		d := f.data[i]
 		known := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero, Likelihood: likelihoodText(e.Task.Likelihood)}
+		graph := ""
 		if x, is := d.Train.Inputs.(nets.Floats); is {
+			network, err := e.Task.Network.Over(e.Method.Layers)
+			if err == nil {
+				graph, err = graphOf(network, e.Task.Likelihood, x.Shape)
+			}
+			if err != nil {
+				return err
+			}
 			known.Shape = x.Shape
 		}
 		text, err := json.Marshal(known)
@@ -107,7 +119,7 @@ func (f *fit) keepNetworks() error {
 			number := i*f.members() + member
 			m, err := f.models[number/f.together()].Replica(number % f.together())
 			if err == nil {
-				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text)}
+				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph}
 				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, e.Method.networkFile(e.id, member)), metadata)
 			}
 			if err != nil {
@@ -152,8 +164,9 @@ type Answer struct {
 const answerDraws = 100
 
 // Open opens a trained network that Engine.Networks kept, as it was trained, such as nets.MLP{Layers: layers, Widths: widths}. Nothing
-// of the experiment is needed. Of an ensemble it opens a single member. Another likelihood is an error. If the file is of another
-// network, the first answer is an error.
+// of the experiment is needed. Of an ensemble it opens a single member. Another likelihood is an error, and so is a network that
+// computes something else, such as by other settings of its layers. If the file has parameters of other shapes, the first answer is
+// an error.
 func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
 	fail := func(err error) (*Opened, error) {
 		return nil, fmt.Errorf("experiment: opening the network %s: %w", path, err)
@@ -186,7 +199,29 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if err != nil {
 		return fail(err)
 	}
+	if was := metadata[graphKey]; was != "" { // which older files do not have
+		x := nets.Floats{Shape: o.scale.Shape}
+		x.Values = make([]float64, x.Size())
+		is, err := graphOf(network, l, x.Shape)
+		if _, wrong := o.predictor.Predict(context.Background(), x); err == nil && wrong == nil && is != was {
+			return fail(fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey]))
+		}
+	}
 	return o, nil
+}
+
+// graphOf is a digest of the graph by which a network predicts inputs of a shape.
+func graphOf(network nets.Network, l likelihood.Likelihood, shape []int) (string, error) {
+	one := nets.Floats{Shape: shape}
+	one.Values = make([]float64, one.Size())
+	b, h := building{data: Data{Train: train.Dataset{Inputs: one}}, rows: fewRows}, sha256.New()
+	var err error
+	if b.backend, err = gobackend.New(""); err != nil {
+		return "", err
+	}
+	defer b.backend.Finalize()
+	err = b.prediction(h, network, l)
+	return hex.EncodeToString(h.Sum(nil)[:8]), err
 }
 
 // Predict answers for one input, given in the units of the data that the network was trained on, as Regression.X has it.
