@@ -3,8 +3,11 @@ package environment
 import (
 	"bufio"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +78,8 @@ func goWorkers(backend compute.Backend) any {
 
 // Version returns the version of this code: the revision that the program was built from, with "+dirty" when files had
 // been changed; or the module's version; or the value of DENSITYUNCERTAINTY_VERSION; or what git says now of the
-// checkout with the source, as for "go run", tests and the cells of notebooks; or "devel".
+// checkout with the source, as for "go run", tests and the cells of notebooks; or "devel". Of a folder in the place of the
+// module (replace in go.mod) it is the revision, or "files-" and a digest of the Go files where that does not say what they are.
 func Version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -99,7 +103,12 @@ func versionFrom(build *debug.BuildInfo) string {
 		module = *build.Deps[i]
 	}
 	released := ""
-	if module.Path == modulePath && module.Version != "(devel)" {
+	switch of := module.Replace; {
+	case of != nil && of.Version != "":
+		released = of.Path + "@" + of.Version
+	case of != nil && (sourceRevision() == "" || strings.HasSuffix(sourceRevision(), "+dirty")):
+		released = sourceDigest()
+	case of == nil && module.Path == modulePath && module.Version != "(devel)":
 		released = module.Version
 	}
 	return cmp.Or(released, strings.TrimSpace(os.Getenv(VersionVariable)), sourceRevision(), "devel")
@@ -107,7 +116,29 @@ func versionFrom(build *debug.BuildInfo) string {
 
 const modulePath = "densityuncertainty"
 
-// sourceRevision is the revision of the checkout that holds this file; "" where git is not there, or knows of none.
+// sourceDigest is "files-" and a digest of the module's Go files, without those of tests; "" where they are not there.
+var sourceDigest = sync.OnceValue(func() string {
+	_, file, _, _ := runtime.Caller(0)
+	root, h := os.DirFS(filepath.Dir(filepath.Dir(file))), sha256.New()
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+		case entry.IsDir() && (path != "." && strings.HasPrefix(entry.Name(), ".") || path == "figures/runs"):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") || path == "go.mod":
+			var content []byte
+			content, err = fs.ReadFile(root, path)
+			fmt.Fprintf(h, "%q %d %s", path, len(content), content)
+		}
+		return err
+	})
+	if err != nil || !filepath.IsAbs(file) { // built with -trimpath
+		return ""
+	}
+	return "files-" + hex.EncodeToString(h.Sum(nil)[:6])
+})
+
+// sourceRevision is the revision of the checkout that holds this file; "" where git is not there, or does not know the file.
 var sourceRevision = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
 	if !filepath.IsAbs(file) { // built with -trimpath
@@ -118,6 +149,9 @@ var sourceRevision = sync.OnceValue(func() string {
 		return strings.TrimSpace(string(out)), err
 	}
 	revision, err := git("rev-parse", "--short=12", "HEAD")
+	if _, unknown := git("ls-files", "--error-unmatch", file); unknown != nil { // the checkout is another project's
+		return ""
+	}
 	changed, statusErr := git("status", "--porcelain", "--", ":/", ":(top,exclude)figures/runs") // which runs add to
 	if err != nil || statusErr != nil {
 		return ""

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -19,6 +20,13 @@ func TestVersionFrom(t *testing.T) {
 	own := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Path: "densityuncertainty", Version: version}, Settings: settings}
 	}
+	replaced := func(by debug.Module) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Path: "mine"}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "v0.0.0", Replace: &by}}}
+	}
+	// A folder is known by its revision, or by what its files are.
+	if got := versionFrom(replaced(debug.Module{Path: "../fork"})); !regexp.MustCompile(`^([0-9a-f]{12}|files-[0-9a-f]{12})$`).MatchString(got) {
+		t.Errorf("the version of a folder is %q", got)
+	}
 	for _, test := range []struct {
 		name, variable, want string
 		build                *debug.BuildInfo
@@ -29,6 +37,7 @@ func TestVersionFrom(t *testing.T) {
 		{"not stamped", " v9 ", "v9", own("(devel)")},
 		{"dependency", "", "v1.2.3", &debug.BuildInfo{Deps: []*debug.Module{{Path: "other", Version: "v7"}, {Path: "densityuncertainty", Version: "v1.2.3"}}}},
 		{"notebook", "v9", "v9", &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}, Settings: []debug.BuildSetting{revision}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "(devel)"}}}},
+		{"replaced by a fork", "", "example.com/fork@v0.1.0", replaced(debug.Module{Path: "example.com/fork", Version: "v0.1.0"})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(VersionVariable, test.variable)

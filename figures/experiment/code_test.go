@@ -160,15 +160,22 @@ func TestEditedCode(t *testing.T) {
 	}
 }
 
-// A stored result has the numbers of a metric as it is now.
+// A stored result has the numbers of a metric as it is now, and of one that is added later, wherever it is read.
 func TestEditedMetric(t *testing.T) {
 	defer func() { edited = false }()
 	folder, e := t.TempDir(), with(small(baselines.Deterministic{}), editedMetric)
-	before := stored(t, folder, e)[0]
+	before := stored(t, folder, e, allSplits(e)[1])[0]
+	must.Do(t, exec.Command("gzip", "-rn9", folder).Run())
 	edited = true
-	after := must.Get(untrained(t, folder).Run(t.Context(), e))(t)[0]
-	if before.Metrics["mine"] != 1 || after.Metrics["mine"] != 2 || after.Metrics["rmse"] != before.Metrics["rmse"] {
-		t.Errorf("the metrics were %v, and are %v", before.Metrics, after.Metrics)
+	for _, more := range [][]experiment.Metric{nil, {constant("more", 7)}} {
+		after := must.Get(untrained(t, folder).Run(t.Context(), with(e, more...)))(t)[0]
+		read := must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()]
+		if difference := after.Difference(read); difference != "" || read.Metrics["mine"] != 2 || read.Metrics["more"] != float64(7*len(more)) || read.Metrics["rmse"] != before.Metrics["rmse"] {
+			t.Errorf("the metrics were %v, Run says %v and the store %v", before.Metrics, after.Metrics, read.Metrics)
+		}
+	}
+	if other := must.Get((&experiment.Store{Folder: folder}).Results())(t)[allSplits(e)[1].ID()]; other.Metrics["mine"] != 1 || len(other.Metrics) != len(before.Metrics) {
+		t.Errorf("another experiment has %v", other.Metrics)
 	}
 }
 

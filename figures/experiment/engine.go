@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -34,18 +35,20 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}, changed: map[string]Result{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
 	if err := r.readStore(); err != nil {
 		return nil, err
 	}
-	r.noteStored()
+	r.noteStored(environment.Version())
 	if err := errors.Join(r.failures(), r.checkKept(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
+	r.keepMeasured()
 	err := r.carryOut(ctx)
+	r.keepMeasured() // what another process has kept meanwhile
 	var found []Result
 	for _, e := range r.order {
 		if e.result != nil {
@@ -57,14 +60,17 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
 func (r *run) checkVersion(version func() string) error {
-	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(r.units()) == 0 {
+	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(r.units())+len(r.changed) == 0 {
 		return nil
 	}
-	if v := version(); v == "devel" || strings.HasSuffix(v, "+dirty") {
+	if v := version(); unclear(v) || strings.HasPrefix(v, "files-") {
 		return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, v)
 	}
 	return nil
 }
+
+// unclear says whether a version stands for code that may differ.
+func unclear(version string) bool { return version == "devel" || strings.HasSuffix(version, "+dirty") }
 
 // The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.
 const firstWait, longestWait = time.Second, 30 * time.Second
@@ -94,17 +100,18 @@ func (r *run) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// readStore takes the results from the store, and computes the metrics that they lack. If that fails, the experiment fails.
+// readStore takes the results from the store, and computes their metrics anew. If that fails, the experiment fails.
 func (r *run) readStore() error {
 	if r.Store == nil {
 		return nil
 	}
-	stored, err := r.Store.Results()
+	stored, others, err := r.Store.results()
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.others = others
 	for _, e := range r.order {
 		line, is := stored[e.id]
 		if !is || e.result != nil {
@@ -112,21 +119,43 @@ func (r *run) readStore() error {
 		}
 		e.result = &line
 		r.finished(e, 1)
-		if err := e.measureStored(); errors.Is(err, ErrNoPredictions) {
+		if changed, err := e.measureStored(); errors.Is(err, ErrNoPredictions) {
 			r.lacking++
 		} else if err != nil {
 			e.failed = err
+		} else if changed {
+			r.changed[e.id] = line
 		}
 	}
 	return nil
 }
 
-// noteStored says how many results the store has already, the day of the last one, and how many cannot be measured again.
-func (r *run) noteStored() {
-	count, diverged, last, unseen := 0, 0, time.Time{}, map[string]bool{}
+// keepMeasured puts the metrics of stored results that are others than before into the store.
+func (r *run) keepMeasured() {
+	if len(r.changed) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%d stored results have other metrics than they had, by the code as it is now, and the store has these now", len(r.changed))
+	if err := r.Store.remeasured(r.changed); err != nil {
+		text = fmt.Sprintf("%d stored results have other metrics than the store says, which cannot be changed: %v", len(r.changed), err)
+	}
+	clear(r.changed)
+	r.note(text)
+}
+
+// noteStored says how many results the store has already, the day of the last one, of which versions of this code, and how many
+// cannot be measured again.
+func (r *run) noteStored(version string) {
+	for _, name := range r.others {
+		r.note(fmt.Sprintf("%s in the store is none of its own files, and may be the conflict copy of a program that synchronises folders: what it has counts where the store has nothing else; merge it, or remove it", name))
+	}
+	count, diverged, last, unseen, versions := 0, 0, time.Time{}, map[string]bool{}, map[string]int{}
 	for _, e := range r.order {
 		if e.result == nil {
 			continue
+		}
+		if v := e.result.Version; v != version || unclear(v) {
+			versions[v]++
 		}
 		for _, name := range e.unseen() {
 			unseen[name.(string)] = true
@@ -142,6 +171,12 @@ func (r *run) noteStored() {
 		return
 	}
 	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.order), last.Format("January 2, 2006"))
+	for _, v := range slices.Sorted(maps.Keys(versions)) {
+		text += fmt.Sprintf("; %d were made by version %s of this project, and this is %s", versions[v], v, version)
+		if unclear(v) {
+			text += ", which need not be the same code"
+		}
+	}
 	if diverged > 0 {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
 	}
@@ -154,27 +189,28 @@ func (r *run) noteStored() {
 	}
 }
 
-// measureStored adds to a stored result the metrics that its experiment asks for, from its predictions. It is an error if it
-// lacks what only the trained networks could say.
-func (p *planned) measureStored() error {
+// measureStored adds to a stored result the metrics that its experiment asks for, from its predictions, and says whether it has
+// others now than the rounding of another processor would give. It is an error if it lacks what only the trained networks could say.
+func (p *planned) measureStored() (changed bool, err error) {
 	if p.result.Diverged || len(p.Task.Metrics) == 0 && p.Task.After == nil {
-		return nil
+		return false, nil
 	}
 	said, err := p.result.Predictions()
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case said.Partial:
-		return p.problem(fmt.Errorf("only a part of them was kept: %w", ErrNoPredictions))
+		return false, p.problem(fmt.Errorf("only a part of them was kept: %w", ErrNoPredictions))
 	case p.Task.After != nil && said.Inspected == nil:
-		return p.problem(errors.New("the stored result is without Task.After, and its networks are gone; leave After out, or use another store"))
+		return false, p.problem(errors.New("the stored result is without Task.After, and its networks are gone; leave After out, or use another store"))
 	}
 	found, err := measure(p.Experiment, said, p.Task.Metrics)
-	if err != nil {
-		return err
+	for name, v := range found {
+		if was, has := p.result.Metrics[name]; !has || was != v && !(math.Abs(was-v) <= 1e-9*math.Abs(was)) && !(math.IsNaN(was) && math.IsNaN(v)) {
+			p.result.Metrics[name], changed = v, true // its code may have changed
+		}
 	}
-	maps.Copy(p.result.Metrics, found) // the code of a metric may have changed
-	return nil
+	return changed, err
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single

@@ -182,9 +182,11 @@ type run struct {
 	order   []*planned // each once
 	groups  []*group
 	byGroup map[string]*group
-	cost    float64  // of everything, also of what a store has
-	choices []string // of backends, as Notes heard them
-	lacking int      // how many stored results are without predictions
+	cost    float64           // of everything, also of what a store has
+	choices []string          // of backends, as Notes heard them
+	lacking int               // how many stored results are without predictions
+	others  []string          // files of lines in the store that are none of its own
+	changed map[string]Result // stored results with other metrics than the store has
 
 	mu       sync.Mutex      // of what follows, of what has come of each experiment, and of calls of Progress and Notes
 	remarked map[string]bool // tasks whose data were remarked on

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ import (
 //	predictions/ID.safetensors.gz  what the networks of an experiment said
 //	.running, .work                what is reserved by a process, and what is in progress
 //
-// Lines are only ever added. Files of lines may be compressed (gzip -n9 *.csv *.jsonl) while no process uses the store: new
+// Lines are added, and those of results get other numbers where a metric does; see Engine.Run. Files of lines may be compressed (gzip -n9 *.csv *.jsonl) while no process uses the store: new
 // lines then go into new files beside them. Several processes may use a store at a time, also on several machines that share
 // the folder, if its file system has locks.
 type Store struct {
@@ -42,6 +43,7 @@ const (
 	groupsName        = "groups.jsonl"
 	runsName          = "runs.csv"
 	csvExtension      = ".csv"
+	jsonExtension     = ".jsonl"
 	predictionsFolder = "predictions"
 	runningFolder     = ".running"
 	workFolder        = ".work"
@@ -65,27 +67,46 @@ func wholeLines(path string) ([]byte, error) {
 	return content[:bytes.LastIndexByte(content, '\n')+1], nil
 }
 
-// addLines adds to a file what choose makes of the whole lines that are there, while no other process adds some. It makes
-// the file if need be, and removes an unfinished last line.
-func addLines(path string, choose func(before []byte) ([]byte, error)) (err error) {
-	// The lock is on the file itself: lines are only added, so it is never replaced.
-	lock := flock.New(path, flock.SetPermissions(0o666))
-	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("experiment: locking %s: %w", path, err)
+// locked calls work with the whole lines of a file, which it makes if need be, while it holds the file's lock.
+func locked(path string, work func(before []byte) error) error {
+	for {
+		lock := flock.New(path, flock.SetPermissions(0o666))
+		if err := lock.Lock(); err != nil {
+			return fmt.Errorf("experiment: locking %s: %w", path, err)
+		}
+		var before []byte
+		var err error
+		valid := inPlace(lock)
+		if valid {
+			if before, err = wholeLines(path); err == nil {
+				err = work(before)
+			}
+		}
+		if err := errors.Join(err, lock.Close()); valid || err != nil {
+			return err
+		}
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	before, err := wholeLines(path)
-	if err != nil {
-		return err
-	}
-	added, err := choose(before)
-	if err != nil || len(added) == 0 {
-		return err
-	}
-	if err := os.Truncate(path, int64(len(before))); err != nil {
-		return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
-	}
-	return appendTo(path, added)
+}
+
+// inPlace says whether a locked file is still the one at its path: who had the lock before may have replaced or removed it.
+func inPlace(lock *flock.Flock) bool {
+	mine, err := lock.Stat()
+	there, thereErr := os.Stat(lock.Path())
+	return err == nil && thereErr == nil && os.SameFile(mine, there)
+}
+
+// addLines appends choose(lines) to a file while it holds the lock, and removes an unfinished last line.
+func addLines(path string, choose func(before []byte) ([]byte, error)) error {
+	return locked(path, func(before []byte) error {
+		added, err := choose(before)
+		if err != nil || len(added) == 0 {
+			return err
+		}
+		if err := os.Truncate(path, int64(len(before))); err != nil {
+			return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
+		}
+		return appendTo(path, added)
+	})
 }
 
 // appendTo adds to the end of a file, which it makes if there is none.
@@ -102,72 +123,109 @@ func appendTo(path string, added []byte) error {
 }
 
 // Results returns the results by the identities of their experiments. It is an error if two rows have one identity and
-// different numbers.
+// different numbers. Other files of lines than the store's own, such as conflict copies of a program that synchronises folders,
+// count where the store's own have nothing else.
 func (s *Store) Results() (map[string]Result, error) {
+	all, _, err := s.results()
+	return all, err
+}
+
+// ownFile is for the names of the store's own files of lines, and lineFile for others like them.
+var (
+	ownFile  = regexp.MustCompile(`^[a-z0-9-]+\.csv(\.gz)?$|^groups\.jsonl(\.gz)?$`)
+	lineFile = regexp.MustCompile(`^[^.].*\.(csv|jsonl)(.*\.gz)?$`)
+)
+
+// results is Results with the names of other files of lines.
+func (s *Store) results() (all map[string]Result, others []string, err error) {
 	if s.Folder == "" {
-		return nil, errors.New("experiment: the Store has no Folder")
+		return nil, nil, errors.New("experiment: the Store has no Folder")
 	}
 	entries, err := os.ReadDir(s.Folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("experiment: reading the store: %w", err)
+		return nil, nil, fmt.Errorf("experiment: reading the store: %w", err)
 	}
-	var list []Result
+	var list, extra []Result
+	var later []string // files of groups and runs, whose lines are written before the result
 	for _, entry := range entries {
-		name := strings.TrimSuffix(entry.Name(), compressed)
-		if name == runsName || !strings.HasSuffix(name, csvExtension) || entry.IsDir() {
+		name := entry.Name()
+		if entry.IsDir() || !lineFile.MatchString(name) {
 			continue
 		}
-		if err := s.read(entry.Name(), func(content []byte) error {
+		own := ownFile.MatchString(name)
+		if !own {
+			others = append(others, name)
+		}
+		if strings.Contains(name, jsonExtension) || strings.TrimSuffix(name, compressed) == runsName {
+			later = append(later, name)
+			continue
+		}
+		err := s.read(name, func(content []byte) error {
 			return eachRow(content, func(columns, row []string) error {
+				if slices.Equal(columns, runColumns) {
+					if !slices.Contains(later, name) {
+						later = append(later, name)
+					}
+					return nil
+				}
 				r, err := result(columns, row)
-				list = append(list, r)
+				if own {
+					list = append(list, r)
+				} else if err == nil {
+					extra = append(extra, r)
+				}
 				return err
 			})
-		}); err != nil {
-			return nil, err
+		})
+		if err != nil && own {
+			return nil, nil, err
 		}
 	}
-	// After the results: the lines of group and run are written before the result.
 	groups, runs := map[string]groupLine{}, map[string][]string{}
-	if err := s.readBoth(groupsName, func(content []byte) error {
-		for line := range bytes.Lines(content) {
-			var g groupLine
-			if err := json.Unmarshal(line, &g); err != nil {
-				return fmt.Errorf("line %d: %w", len(groups)+1, err)
+	for _, name := range later {
+		err := s.read(name, func(content []byte) error {
+			if !strings.Contains(name, jsonExtension) {
+				return eachRow(content, func(_, row []string) error {
+					runs[row[0]] = row
+					return nil
+				})
 			}
-			groups[g.Group] = g
-		}
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	if err := s.readBoth(runsName, func(content []byte) error {
-		return eachRow(content, func(_, row []string) error {
-			runs[row[0]] = row
+			for line := range bytes.Lines(content) {
+				var g groupLine
+				if err := json.Unmarshal(line, &g); err != nil {
+					return fmt.Errorf("line %d: %w", len(groups)+1, err)
+				}
+				groups[g.Group] = g
+			}
 			return nil
 		})
-	}); err != nil {
-		return nil, err
+		if err != nil && ownFile.MatchString(name) {
+			return nil, nil, err
+		}
 	}
-	all := make(map[string]Result, len(list))
-	for _, r := range list {
+	all = make(map[string]Result, len(list))
+	for i, r := range slices.Concat(list, extra) {
+		own := i < len(list)
 		group, has := groups[r.Group]
 		row, ran := runs[r.run]
+		if _, known := all[r.ID]; !own && (known || !has || !ran) {
+			continue
+		}
 		if !has || !ran {
-			return nil, fmt.Errorf("experiment: the group %s or run %s of a result is not in %s or %s; restore these files", r.Group, r.run, groupsName, runsName)
+			return nil, nil, fmt.Errorf("experiment: the group %s or run %s of a result is not in %s or %s; restore these files", r.Group, r.run, groupsName, runsName)
 		}
 		if err := r.ran(row); err != nil {
-			return nil, fmt.Errorf("experiment: %s: the run %s: %w", runsName, r.run, err)
+			return nil, nil, fmt.Errorf("experiment: %s: the run %s: %w", runsName, r.run, err)
 		}
 		r.Group, r.run, r.Task, r.Method, r.Preset, r.file = group.Group, row[0], group.Task, group.Method, group.Preset, s.predictionsFile(r.ID) // not parts of the row's text
 		if before, has := all[r.ID]; has {
 			if difference := r.Difference(before); difference != "" {
-				return nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", r.ID, difference)
+				return nil, nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", r.ID, difference)
 			}
 		}
 		all[r.ID] = r
 	}
-	return all, nil
+	return all, others, nil
 }
 
 // read calls decode with the whole lines of a file, if it is there.
@@ -184,11 +242,6 @@ func (s *Store) read(name string, decode func(content []byte) error) error {
 		err = fmt.Errorf("experiment: %s: %w", path, err)
 	}
 	return err
-}
-
-// readBoth is read for a file that is compressed and one of newer lines beside it.
-func (s *Store) readBoth(name string, decode func(content []byte) error) error {
-	return errors.Join(s.read(name+compressed, decode), s.read(name, decode))
 }
 
 // keep keeps the predictions of a result, which are then read from there, and its row.
@@ -214,30 +267,86 @@ func (s *Store) keep(r *Result, g groupLine) error {
 	if err := s.addOnce(runsName, text(runColumns), line, line); err != nil {
 		return err
 	}
-	for n := 1; ; n++ {
-		kept := false
-		if err := addLines(filepath.Join(s.Folder, fileName(g, n)), func(before []byte) ([]byte, error) {
-			added := []byte(nil)
-			if len(before) == 0 {
-				before = text(slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.Metrics))))
-				added = before
-			}
-			columns, err := csv.NewReader(bytes.NewReader(before)).Read()
-			if err != nil {
-				return nil, err
-			}
-			for name := range r.Metrics {
-				if !slices.Contains(columns, name) {
-					return nil, nil
-				}
-			}
-			row, _ := r.row(columns, g.Method)
-			kept = true
-			return append(added, text(row)...), nil
-		}); err != nil || kept {
+	file := fileName(g)
+	head := text(slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.Metrics))))
+	if err := s.addOnce(file, nil, head, head[:len("group,")]); err != nil {
+		return err
+	}
+	if err := s.rewrite(file, func(rows [][]string) bool { return widen(rows, r.Metrics) }); err != nil {
+		return err
+	}
+	return addLines(filepath.Join(s.Folder, file), func(before []byte) ([]byte, error) {
+		columns, err := csv.NewReader(bytes.NewReader(before)).Read()
+		if err != nil {
+			return nil, err
+		}
+		row, _ := r.row(columns, g.Method)
+		return text(row), nil
+	})
+}
+
+// rewrite replaces a file of results if change changes its rows, the first of which names the columns, while it holds the lock.
+func (s *Store) rewrite(name string, change func(rows [][]string) bool) error {
+	path := filepath.Join(s.Folder, name)
+	return locked(path, func(before []byte) error {
+		rows, err := csv.NewReader(bytes.NewReader(before)).ReadAll()
+		if err != nil || len(rows) == 0 || !change(rows) {
 			return err
 		}
+		return atomicfile.Write(path, func(w io.Writer) error {
+			if !strings.HasSuffix(name, compressed) {
+				_, err := w.Write(text(rows...))
+				return err
+			}
+			z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+			if err == nil {
+				_, err = z.Write(text(rows...))
+				err = errors.Join(err, z.Close())
+			}
+			return err
+		})
+	})
+}
+
+// widen adds empty columns for the metrics that rows have none for, if there are any.
+func widen(rows [][]string, metrics map[string]float64) (wider bool) {
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		if slices.Contains(rows[0], name) {
+			continue
+		}
+		wider = true
+		for i := range rows {
+			rows[i] = append(rows[i], "")
+		}
+		rows[0][len(rows[0])-1] = name
 	}
+	return wider
+}
+
+// remeasured replaces the metrics of results, by their identities, in all files that have them.
+func (s *Store) remeasured(changed map[string]Result) error {
+	entries, err := os.ReadDir(s.Folder)
+	for _, entry := range entries {
+		if err != nil || !ownFile.MatchString(entry.Name()) || !strings.Contains(entry.Name(), csvExtension) {
+			continue
+		}
+		err = s.rewrite(entry.Name(), func(rows [][]string) (is bool) {
+			for i := 1; i < len(rows); i++ {
+				r, notResult := result(rows[0], rows[i])
+				now, has := changed[r.ID]
+				if notResult != nil || !has {
+					continue
+				}
+				is = true
+				widen(rows, now.Metrics)
+				for c := len(resultColumns); c < len(rows[0]); c++ {
+					rows[i][c] = now.text(rows[0][c])
+				}
+			}
+			return is
+		})
+	}
+	return err
 }
 
 // addOnce adds a line to a file, unless the file has a line with the given beginning. A new file begins with the head.
@@ -254,19 +363,14 @@ func (s *Store) addOnce(name string, head, line, beginning []byte) error {
 }
 
 // fileName is the name of the file for results of a group: the names of its task and preset, in letters that file names
-// can have. Only for people does it matter which file a row is in. There are more such files where a result has a metric
-// that an earlier one has no column for.
-func fileName(g groupLine, n int) string {
+// can have. Only for people does it matter which file a row is in.
+func fileName(g groupLine) string {
 	words := strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	name := strings.Join(words, "-")
 	if name == "" || name+csvExtension == runsName {
 		name = "results"
 	}
-	name = name[:min(len(name), 100)]
-	if n > 1 {
-		name += fmt.Sprint("-", n)
-	}
-	return name + csvExtension
+	return name[:min(len(name), 100)] + csvExtension
 }
 
 func (s *Store) predictionsFile(id string) string {
@@ -290,9 +394,7 @@ func (s *Store) reserve(ids []string) (free []string, release func() error, err 
 	for _, id := range ids {
 		lock := flock.New(filepath.Join(folder, id+".lock"), flock.SetPermissions(0o666))
 		locked, err := lock.TryLock()
-		mine, mineErr := lock.Stat()
-		there, thereErr := os.Stat(lock.Path()) // not mine if who had it has removed it meanwhile
-		if locked && mineErr == nil && thereErr == nil && os.SameFile(mine, there) {
+		if locked && inPlace(lock) {
 			locks, free = append(locks, lock), append(free, id)
 		} else if err := errors.Join(err, lock.Close()); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %s: %w", id, err), release())

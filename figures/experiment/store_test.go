@@ -15,6 +15,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/environment/reexec"
 	"densityuncertainty/figures/experiment"
@@ -200,6 +201,60 @@ func TestTwoLinesOfOneExperiment(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(a, "other.csv"), content, 0o644))
 	if _, err := (&experiment.Store{Folder: a}).Results(); err == nil || !strings.Contains(err.Error(), "with different numbers: ") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// Files beside the store's own, such as conflict copies, are named. They count where the store has nothing else.
+func TestConflictCopies(t *testing.T) {
+	folder, e := t.TempDir(), small(baselines.Deterministic{})
+	before := stored(t, folder, e)[0]
+	copied := func(from, to string, change func(content []byte)) {
+		content := must.Get(os.ReadFile(filepath.Join(folder, from)))(t)
+		change(content)
+		must.Do(t, os.WriteFile(filepath.Join(folder, to), content, 0o644))
+	}
+	same, results := func([]byte) {}, filepath.Base(lineFile(t, folder))
+	names := []string{"runs (conflicted copy).csv", "runs-LAPTOP.csv", "groups.sync-conflict-20261128.jsonl", "table (1).csv", "groups.jsonl (conflicted copy).gz"}
+	copied("runs.csv", names[0], same)
+	copied("runs.csv", names[1], same)
+	copied("groups.jsonl", names[2], same)
+	copied(results, names[3], func(content []byte) { content[len(content)-2] ^= 1 })
+	for _, name := range []string{names[4], "._runs.csv", "._groups.jsonl"} {
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte("\x00\"damaged\n,"), 0o644))
+	}
+	for range 2 {
+		said, en := "", untrained(t, folder)
+		en.Notes = func(text string) { said += text }
+		after := must.Get(en.Run(t.Context(), e))(t)[0]
+		if difference := after.Difference(before); difference != "" {
+			t.Errorf("the result has other metrics: %s", difference)
+		}
+		for _, name := range names {
+			if !strings.Contains(said, name+" in the store is none of its own files") {
+				t.Errorf("%s is not in the notes %s", name, said)
+			}
+		}
+		must.Do(t, os.RemoveAll(filepath.Join(folder, "runs.csv"))) // and then the copies are all there is
+		must.Do(t, os.RemoveAll(filepath.Join(folder, "groups.jsonl")))
+	}
+}
+
+// Results of another version of this code, or of code that was changed, are said to be so.
+func TestVersionsOfResults(t *testing.T) {
+	folder, e, now := t.TempDir(), small(baselines.Deterministic{}), environment.Version()
+	stored(t, folder, e)
+	was := now
+	for _, version := range []string{"0123456789ab", "0123456789ab+dirty", now} {
+		runs := filepath.Join(folder, "runs.csv")
+		must.Do(t, os.WriteFile(runs, bytes.Replace(must.Get(os.ReadFile(runs))(t), []byte(was), []byte(version), 1), 0o644))
+		said, en := "", untrained(t, folder)
+		en.Notes = func(text string) { said += text }
+		must.Get(en.Run(t.Context(), e))(t)
+		dirty := strings.HasSuffix(version, "+dirty")
+		if strings.Contains(said, "1 were made by version "+version+" of this project, and this is "+now) != (version != now || dirty) || strings.Contains(said, "need not be the same code") != dirty {
+			t.Errorf("%s: the notes are %s", version, said)
+		}
+		was = version
 	}
 }
 
