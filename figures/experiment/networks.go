@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -202,9 +203,10 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if was := metadata[graphKey]; was != "" { // which older files do not have
 		x := nets.Floats{Shape: o.scale.Shape}
 		x.Values = make([]float64, x.Size())
-		is, err := graphOf(network, l, x.Shape)
-		if _, wrong := o.predictor.Predict(context.Background(), x); err == nil && wrong == nil && is != was {
-			return fail(fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey]))
+		if is, err := graphOf(network, l, x.Shape); err == nil && is != was {
+			if _, err := o.predictor.Predict(context.Background(), x); err == nil || errors.Is(err, metrics.ErrValue) { // the shapes are right
+				return fail(fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey]))
+			}
 		}
 	}
 	return o, nil
