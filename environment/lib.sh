@@ -270,14 +270,20 @@ set_up_behind() {
 # commands of a checkout share it, so it has nothing of what one of them was asked for:
 # variables, as those of enter or GOMLX_BACKEND, reach the kernel without being named.
 register_kernel() {
-  local folder="$JUPYTER_DATA_DIR/kernels/gonb"
-  mkdir -p "$folder" "$state/log" "$JUPYTER_CONFIG_DIR" "$JUPYTER_RUNTIME_DIR"
+  mkdir -p "$state/log" "$JUPYTER_CONFIG_DIR" "$JUPYTER_RUNTIME_DIR"
   # It holds the token, with which anybody could run code as its owner.
   chmod 700 "$JUPYTER_RUNTIME_DIR"
-  ROOT="$root" STATE="$state" "$state/venv/bin/python" -S - >"$folder/kernel.json.part" <<'PYTHON'
-import json, os, sys
+  describe_kernel "$JUPYTER_DATA_DIR/kernels/gonb"
+}
+
+# describe_kernel FOLDER NAME...: the description of the kernel, with these variables.
+describe_kernel() {
+  mkdir -p "$1"
+  ROOT="$root" STATE="$state" "$state/venv/bin/python" -S - "${@:2}" >"$1/kernel.json.part" <<'PYTHON'
+import json, os, shutil, sys
 
 root, state = os.environ["ROOT"], os.environ["STATE"]
+places = [f"{state}/bin", f"{state}/venv/bin", f"{root}/environment/bin", *([os.path.dirname(shutil.which("go"))] if sys.argv[1:] else []), "${PATH}"]
 json.dump({
     # Each kernel's module is bound to the checkout, by a go.work of the kernel's
     # own: cells import its packages, and others in the versions of its go.mod.
@@ -286,13 +292,26 @@ json.dump({
              f"--log_file={state}/log/kernel.log", "--log_file_max_size=10", "--stderrthreshold=3"],
     "display_name": "Go (gonb)",
     "language": "go",
-    "env": {
-        "PATH": f"{state}/bin:{state}/venv/bin:{root}/environment/bin:" + "${PATH}",
-        "GOWORK": "auto",
-    },
+    "env": {"PATH": ":".join(places), "GOWORK": "auto", **{name: os.environ[name] for name in sys.argv[1:] if name in os.environ}},
 }, sys.stdout, indent=1)
 PYTHON
-  mv "$folder/kernel.json.part" "$folder/kernel.json"
+  mv "$1/kernel.json.part" "$1/kernel.json"
+}
+
+# register_for_user FOLDER: describes the kernel in the user's own Jupyter folder, by default where Jupyter has it, for
+# what is started without the variables of enter.
+register_for_user() {
+  local folder=$1
+  [[ -n $folder && $folder != "$state/jupyter/data" ]] || folder=$(env -u JUPYTER_DATA_DIR python -c 'import jupyter_core.paths; print(jupyter_core.paths.jupyter_data_dir())')
+  folder+=/kernels/gonb
+  if [[ -f $folder/kernel.json ]] && ! grep -q -- --go_work= "$folder/kernel.json"; then
+    fail "$folder is the kernel of another installation; remove it first"
+  fi
+  (
+    go_offline
+    describe_kernel "$folder" GOTOOLCHAIN GOFLAGS GOEXPERIMENT GODEBUG GO111MODULE GOPROXY DENSITYUNCERTAINTY_GOPROXY DENSITYUNCERTAINTY_CHECKOUT PJRT_PLUGIN_LIBRARY_PATH
+  )
+  echo "Any Jupyter of yours has the kernel Go (gonb) now; removing $folder undoes it."
 }
 
 # go_offline: from here on nothing is downloaded; bin/with-network undoes it.

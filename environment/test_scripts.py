@@ -130,14 +130,14 @@ class Settings(Scripts):
         gone = {"PYTHONPATH": "/x", "PYTHONSTARTUP": "/x", "PYTHONHOME": "/x", "JUPYTER_PATH": "/x"}
         self.assertEqual(gone.keys() & self.variables(**gone).keys(), set())
 
-    def kernel(self, **variables):
+    def kernel(self, commands="register_kernel", **variables):
         state = self.folder / "state"
         (state / "venv" / "bin").mkdir(parents=True)
         (state / "venv" / "bin" / "python").symlink_to(sys.executable)
         (state / "jupyter" / "runtime").mkdir(parents=True, mode=0o755)
-        done = self.bash("enter; register_kernel", **variables)
+        done = self.bash(f"enter; {commands}", **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return state, json.loads((state / "jupyter" / "data" / "kernels" / "gonb" / "kernel.json").read_text())
+        return state, json.loads(next(self.folder.rglob("kernels/gonb/kernel.json")).read_text())
 
     def test_the_token_is_its_owners(self):
         state, _ = self.kernel()
@@ -148,6 +148,18 @@ class Settings(Scripts):
         self.assertIn(f"--go_work={ROOT}", description["argv"])
         self.assertEqual(description["env"]["GOWORK"], "auto")
         self.assertEqual(set(description["env"]), {"PATH", "GOWORK"}, "commands with other settings share the description")
+
+    def test_the_kernel_of_the_user(self):
+        """It needs no variable of a command, nor Go on the path, and replaces no other."""
+        commands = f'register_for_user "{self.folder}/user"'
+        _, description = self.kernel(commands, GOFLAGS="", GOPROXY="off", DENSITYUNCERTAINTY_GOPROXY="https://example.com")
+        self.assertEqual({name: description["env"][name] for name in ("GOEXPERIMENT", "GOPROXY", "DENSITYUNCERTAINTY_GOPROXY", "DENSITYUNCERTAINTY_CHECKOUT")}, {
+            "GOEXPERIMENT": "simd", "GOPROXY": "off", "DENSITYUNCERTAINTY_GOPROXY": "https://example.com", "DENSITYUNCERTAINTY_CHECKOUT": str(ROOT),
+        })  # fmt: skip
+        self.assertIn(str(Path(shutil.which("go")).parent), description["env"]["PATH"].split(":"))
+        (self.folder / "user" / "kernels" / "gonb" / "kernel.json").write_text('{"argv": ["/usr/bin/gonb"]}')
+        done = self.bash(f"enter; {commands}")
+        self.assertEqual((done.returncode, "another installation" in done.stderr), (1, True), done.stderr)
 
     def test_check_data(self):
         for place, says in (

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -77,10 +78,17 @@ func keptPath(name string) string {
 		return ""
 	}
 	if notebook, checkout := os.Getenv(sessionVariable), os.Getenv("DENSITYUNCERTAINTY_CHECKOUT"); notebook != "" && checkout != "" {
-		key := fmt.Sprintf("%s-%08x", filepath.Base(notebook), crc32.ChecksumIEEE([]byte(notebook)))
-		folder = filepath.Join(checkout, "out", "kept", url.PathEscape(key))
+		folder = filepath.Join(checkout, "out", "kept", fmt.Sprintf("%s-%08x", fileName(filepath.Base(notebook)), crc32.ChecksumIEEE([]byte(notebook))))
 	}
-	return filepath.Join(folder, "kept-"+url.PathEscape(name)+".gob")
+	return filepath.Join(folder, "kept-"+fileName(name)+".gob")
+}
+
+// fileName is a name of a file for any name. A letter may take nine there, and a file system allows 255 in all.
+func fileName(name string) string {
+	if escaped := url.PathEscape(name); len(escaped) <= 150 {
+		return escaped
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 }
 
 func readKept(name string) (kept, error) {

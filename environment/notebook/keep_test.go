@@ -17,20 +17,24 @@ import (
 )
 
 // session makes the process look like a cell of a notebook in JupyterLab, after a start of its kernel.
-func session(t *testing.T, checkout string) {
+func session(t *testing.T, checkout, notebook string) {
 	t.Helper()
 	t.Setenv("GONB_TMP_DIR", t.TempDir())
 	t.Setenv("DENSITYUNCERTAINTY_CHECKOUT", checkout)
-	t.Setenv(sessionVariable, filepath.Join(checkout, "mine.ipynb"))
+	t.Setenv(sessionVariable, filepath.Join(checkout, notebook))
 }
 
 func TestKeepAcrossARestart(t *testing.T) {
 	checkout := t.TempDir()
-	session(t, checkout)
-	Keep("numbers", []int{1, 2})
-	session(t, checkout) // the kernel is restarted
-	if got := Kept[[]int]("numbers"); !slices.Equal(got, []int{1, 2}) {
-		t.Errorf("kept %v", got)
+	for _, notebook := range []string{"mine", "100% a/b", strings.Repeat("среднее ", 15), strings.Repeat("名", 80)} {
+		name := notebook
+		session(t, checkout, notebook+".ipynb")
+		Keep(name, []int{1, 2})
+		Keep(name+"x", 3)
+		session(t, checkout, notebook+".ipynb") // the kernel is restarted
+		if got := Kept[[]int](name); !slices.Equal(got, []int{1, 2}) {
+			t.Errorf("%s: kept %v", name, got)
+		}
 	}
 }
 
