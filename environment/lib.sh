@@ -377,7 +377,7 @@ make_pages() {
 # make_live: the program of the live page, and what runs it in a browser, in .env/live.
 make_live() {
   mkdir -p "$state/live" &&
-    GOOS=js GOARCH=wasm GOFLAGS=$plain_flags go -C "$root" build -trimpath -ldflags='-s -w' -o "$state/live/live.wasm" ./environment/cmd/live &&
+    GOOS=js GOARCH=wasm GOFLAGS=$plain_flags go -C "$root" build -trimpath -ldflags='-s -w' -o "$state/live/live.wasm" ./figures/cmd/live &&
     cp -f "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$state/live/"
 }
 

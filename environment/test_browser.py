@@ -255,7 +255,7 @@ class Live(Browser):
 
     def native(self, request):
         """The last reply of the same Go code, compiled for this machine."""
-        command = ["go", "run", "./environment/cmd/live"]
+        command = ["go", "run", "./figures/cmd/live"]
         done = subprocess.run(command, cwd=ROOT, input=json.dumps(request), capture_output=True, text=True, timeout=600, check=True)
         return json.loads(done.stdout.splitlines()[-1])
 

@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent / "live"
 def write(program, target):
     """Writes the page into the folder of pages.
 
-    program is a folder with environment/cmd/live as WebAssembly, live.wasm, and the file of the
+    program is a folder with figures/cmd/live as WebAssembly, live.wasm, and the file of the
     Go distribution by which a browser runs it, wasm_exec.js. A page that is a file can load
     neither, so both become text in a script.
     """
@@ -30,7 +30,7 @@ def write(program, target):
 
 
 def store(program):
-    """Writes what the page shows before anything is trained: bands of each preset, and HMC's, and maps of two moons. program is environment/cmd/live, compiled for this machine."""
+    """Writes what the page shows before anything is trained: bands of each preset, and HMC's, and maps of two moons. program is figures/cmd/live, compiled for this machine."""
 
     def ask(request):
         done = subprocess.run([program], input=json.dumps(request), capture_output=True, text=True, check=True)

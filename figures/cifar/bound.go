@@ -21,7 +21,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -185,8 +184,8 @@ func boundTable(x *tables.Index) (report.Table, error) {
 	}
 	svhn := detectionMetric(SVHNExcerpt, "auroc")
 	return fill(x, t, []column{
-		words("Standard deviation", func(r row) string { return r.option }), mean("Mutual information", MetricMutualInformation, 5), mean("NLL", results.MetricNLL, 4),
-		mean("ECE", results.MetricECE, 4), mean("AUROC, CIFAR-100", detectionMetric(CIFAR100, "auroc"), 3), mean("AUROC, SVHN", svhn, 3), mean("AUROC, SVHN, by energy", svhn+ByEnergy, 3),
+		words("Standard deviation", func(r row) string { return r.option }), mean("Mutual information", MetricMutualInformation, 5), mean("NLL", experiment.MetricNLL, 4),
+		mean("ECE", experiment.MetricECE, 4), mean("AUROC, CIFAR-100", detectionMetric(CIFAR100, "auroc"), 3), mean("AUROC, SVHN", svhn, 3), mean("AUROC, SVHN, by energy", svhn+ByEnergy, 3),
 	}, rows)
 }
 

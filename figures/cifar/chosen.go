@@ -9,7 +9,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/tuning"
+	"densityuncertainty/figures/tables"
 )
 
 // The names of the options that are searched.
@@ -82,7 +82,7 @@ func (s search) candidates() experiment.Experiments {
 	return all
 }
 
-// chosenCSV is the table that tuning.Choose makes from the committed results.
+// chosenCSV is the table that tables.Choose makes from the committed results.
 //
 //go:embed chosen.csv
 var chosenCSV []byte
@@ -99,7 +99,7 @@ type choice struct {
 // chosen are the choices of chosen.csv by Method.Key.
 var chosen = sync.OnceValue(func() map[string]choice {
 	all := map[string]choice{}
-	for _, r := range tuning.Read(chosenCSV, chosenColumns) {
+	for _, r := range tables.ReadChoices(chosenCSV, chosenColumns) {
 		value, err := strconv.ParseFloat(r[2], 64)
 		if err != nil {
 			panic(err)
@@ -122,9 +122,9 @@ func Chosen(preset experiment.Preset) experiment.Preset {
 }
 
 // tunings are the searches of the set processor-grid, as package tuning has them.
-func tunings() (all []tuning.Search) {
+func tunings() (all []tables.Search) {
 	for _, s := range searches {
-		one := tuning.Search{For: []string{s.method.Key}, Candidates: s.candidates()}
+		one := tables.Search{For: []string{s.method.Key}, Candidates: s.candidates()}
 		for _, value := range s.values {
 			one.Settings = append(one.Settings, []string{s.option, strconv.FormatFloat(value, 'g', -1, 64)})
 		}

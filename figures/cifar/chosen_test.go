@@ -9,13 +9,12 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tuning"
+	"densityuncertainty/figures/tables"
 )
 
 // The committed choice is that of the committed results; with -update it becomes so.
 func TestCommittedChoice(t *testing.T) {
-	figtest.GoldenText(t, "chosen.csv", string(must.Get(tuning.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)))
+	figtest.GoldenText(t, "chosen.csv", string(must.Get(tables.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)))
 }
 
 // Each method of the comparison has its chosen value.
@@ -44,10 +43,10 @@ func TestProcessorRuns(t *testing.T) {
 // The runs are in rows by their methods and weight decay, with the option that was chosen.
 func TestComparisonTable(t *testing.T) {
 	found := resultsOf(func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06, metricPosteriorStd: 0.02}
+		return map[string]float64{experiment.MetricAccuracy: 0.8, experiment.MetricNLL: 0.6, experiment.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06, metricPosteriorStd: 0.02}
 	}, list(Chosen(Processor), ten, 1, methods.Density), list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density))
 	found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricAccuracy: 0.81, results.MetricNLL: 0.7, results.MetricECE: 0.03, "brier": 0.25, "aurc": 0.07}
+		return map[string]float64{experiment.MetricAccuracy: 0.81, experiment.MetricNLL: 0.7, experiment.MetricECE: 0.03, "brier": 0.25, "aurc": 0.07}
 	}, list(Processor, ten, 1, methods.Deterministic))...)
 	same(t, lines(tableOf(t, "cifar-processor", found...)), []string{
 		"CIFAR-10 | Deterministic | 1 | *81.00* | 0.7000 | 0.0300 | 0.2500 | 0.0700 | – | –",

@@ -8,7 +8,6 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -18,7 +17,7 @@ func TestClaims(t *testing.T) {
 	add := func(accuracy, ece, nll float64, all experiment.Experiments) {
 		found = append(found, resultsOf(func(e experiment.Experiment) map[string]float64 {
 			uneven := 1 + 1e-9*float64(e.Seed) // differences that are all equal are not tested
-			return map[string]float64{results.MetricAccuracy: accuracy * uneven, results.MetricECE: ece * uneven, results.MetricNLL: nll * uneven,
+			return map[string]float64{experiment.MetricAccuracy: accuracy * uneven, experiment.MetricECE: ece * uneven, experiment.MetricNLL: nll * uneven,
 				"ood_svhn_auroc": 0.7, "ood_svhn_auroc_energy": 0.9 * uneven, "ood_svhn_auprc": 0.7, "ood_svhn_auprc_energy": 0.8 * uneven}
 		}, all)...)
 	}
@@ -69,7 +68,7 @@ func TestComparableClaim(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			with := func(behind float64) func(experiment.Experiment) map[string]float64 {
 				return func(e experiment.Experiment) map[string]float64 {
-					return map[string]float64{results.MetricAccuracy: 0.9, results.MetricNLL: 0.2 + 0.01*float64(e.Seed) + behind*(1+1e-9*float64(e.Seed))}
+					return map[string]float64{experiment.MetricAccuracy: 0.9, experiment.MetricNLL: 0.2 + 0.01*float64(e.Seed) + behind*(1+1e-9*float64(e.Seed))}
 				}
 			}
 			found := resultsOf(with(c.behind), list(Wide, ten, paperSeeds, mixture(0.0125)))

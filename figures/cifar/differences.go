@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -292,7 +291,7 @@ func processorTemperatures(x *tables.Index) (report.Table, error) {
 			return report.NumberCell(stat.Mean(values, nil), math.NaN(), 4)
 		}
 		return []report.Cell{
-			{Text: number("%.2f", temperature)}, before(results.MetricNLL), c.cells[placeOfNLL], before(results.MetricECE), c.cells[placeOfECE],
+			{Text: number("%.2f", temperature)}, before(experiment.MetricNLL), c.cells[placeOfNLL], before(experiment.MetricECE), c.cells[placeOfECE],
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -28,7 +27,7 @@ func measuring(accuracy, ece, nll, sd float64) func(experiment.Experiment) map[s
 	return func(e experiment.Experiment) map[string]float64 {
 		d := sd * (float64(e.Seed) - 1)
 		return map[string]float64{
-			results.MetricAccuracy: accuracy + d, results.MetricECE: ece + d, results.MetricNLL: nll + d, metricPosteriorStd: 1.2e-3,
+			experiment.MetricAccuracy: accuracy + d, experiment.MetricECE: ece + d, experiment.MetricNLL: nll + d, metricPosteriorStd: 1.2e-3,
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"densityuncertainty/figures/methods"
 	papers "densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -73,9 +72,9 @@ type column struct {
 
 // The columns that several tables have.
 var (
-	accuracyColumn = column{heading: "Accuracy (%)", published: "Accuracy", Mean: tables.Mean{Metric: results.MetricAccuracy, Percent: true, Decimals: 2, Higher: true, Best: "accuracy"}}
-	eceColumn      = column{heading: "ECE", published: "ECE", Mean: tables.Mean{Metric: results.MetricECE, Decimals: 4, Best: "ECE"}}
-	nllColumn      = column{heading: "NLL", published: "NLL", Mean: tables.Mean{Metric: results.MetricNLL, Decimals: 4, Best: "NLL"}}
+	accuracyColumn = column{heading: "Accuracy (%)", published: "Accuracy", Mean: tables.Mean{Metric: experiment.MetricAccuracy, Percent: true, Decimals: 2, Higher: true, Best: "accuracy"}}
+	eceColumn      = column{heading: "ECE", published: "ECE", Mean: tables.Mean{Metric: experiment.MetricECE, Decimals: 4, Best: "ECE"}}
+	nllColumn      = column{heading: "NLL", published: "NLL", Mean: tables.Mean{Metric: experiment.MetricNLL, Decimals: 4, Best: "NLL"}}
 )
 
 // fill adds columns and rows to a table.

@@ -17,7 +17,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 )
 
 // The trained networks that are part of the program: a file for each, NAME.safetensors.
@@ -92,7 +91,7 @@ func Trained(backend compute.Backend, name string) (*Classifier, error) {
 	}
 	d := e.Task.Data.(Images)
 	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f%%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, grouped(d.trainN()),
-		titleOf(d.Name), e.Seed, grouped(d.testN()), 100*found[results.MetricAccuracy], found[results.MetricNLL], found[results.MetricECE])
+		titleOf(d.Name), e.Seed, grouped(d.testN()), 100*found[experiment.MetricAccuracy], found[experiment.MetricNLL], found[experiment.MetricECE])
 	return c, nil
 }
 

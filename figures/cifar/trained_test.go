@@ -16,7 +16,6 @@ import (
 	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 )
 
 var kept = flag.String("networks", "", "a folder that \"reproduce run processor --networks\" kept networks in, which become those of the program")
@@ -33,8 +32,8 @@ func export(t *testing.T, from string) {
 		}
 		d := must.Get(e.Task.Data.Load(t.Context(), e.Split))(t)
 		metadata[standardKey] = string(must.Get(json.Marshal(d.Train.Inputs.(nets.Pixels).Standardization))(t))
-		metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, results.MetricAccuracy, r.Metrics[results.MetricAccuracy],
-			results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
+		metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, experiment.MetricAccuracy, r.Metrics[experiment.MetricAccuracy],
+			experiment.MetricNLL, r.Metrics[experiment.MetricNLL], experiment.MetricECE, r.Metrics[experiment.MetricECE])
 		var content bytes.Buffer
 		must.Do(t, checkpoint.EncodeTensors(&content, named, metadata))
 		must.Do(t, os.WriteFile(networkFile(m.Key), content.Bytes(), 0o644))
@@ -60,7 +59,7 @@ func TestTrainedNetworks(t *testing.T) {
 		r, has := x.Find(e)
 		file := must.Get(networkFiles.ReadFile(networkFile(name)))(t)
 		_, metadata := must.Get2(checkpoint.ParseTensors(file))(t)
-		if nll := fmt.Sprintf(`"nll":%v`, r.Metrics[results.MetricNLL]); !has || !strings.Contains(metadata[metricsKey], nll) || metadata[experiment.VersionKey] != r.Version || metadata[experiment.ExperimentKey] != e.ID() {
+		if nll := fmt.Sprintf(`"nll":%v`, r.Metrics[experiment.MetricNLL]); !has || !strings.Contains(metadata[metricsKey], nll) || metadata[experiment.VersionKey] != r.Version || metadata[experiment.ExperimentKey] != e.ID() {
 			t.Errorf("%s has %v, and is of another result than %+v", name, metadata, r)
 		}
 		size += len(file)

@@ -10,7 +10,6 @@ import (
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/figures/results"
 )
 
 // attempt turns what a metric panics with into an error.
@@ -108,7 +107,7 @@ func Regression(p *Predictions) (map[string]float64, error) {
 			}
 			nll, err := s.NLL(p.Unit)
 			if err != nil || s.Parameters == nil {
-				return map[string]float64{results.MetricNLL: nll}, err
+				return map[string]float64{MetricNLL: nll}, err
 			}
 			d, err := s.Predictive()
 			if err != nil {
@@ -120,7 +119,7 @@ func Regression(p *Predictions) (map[string]float64, error) {
 			}
 			coverage, err := d.Coverage(s.Targets, 0.95)
 			return map[string]float64{
-				results.MetricNLL: nll, results.MetricCoverage: coverage, results.MetricRMSE: metrics.RMSE(mean, s.Targets) * p.Unit,
+				MetricNLL: nll, MetricCoverage: coverage, MetricRMSE: metrics.RMSE(mean, s.Targets) * p.Unit,
 			}, err
 		})(p)
 }
@@ -140,13 +139,13 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 		sharpness += total[i]
 	}
 	found := map[string]float64{
-		results.MetricRMSE:      metrics.RMSE(mean, s.Targets) * p.Unit,
-		results.MetricNLL:       nll,
-		results.MetricCRPS:      metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit),
-		results.MetricCoverage:  metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95),
-		results.MetricSharpness: sharpness / float64(len(std)) * p.Unit,
-		results.MetricNoiseStd:  s.NoiseDeviation() * p.Unit,
-		results.MetricModelStd:  stat.Mean(std, nil) * p.Unit,
+		MetricRMSE:      metrics.RMSE(mean, s.Targets) * p.Unit,
+		MetricNLL:       nll,
+		MetricCRPS:      metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit),
+		MetricCoverage:  metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95),
+		MetricSharpness: sharpness / float64(len(std)) * p.Unit,
+		MetricNoiseStd:  s.NoiseDeviation() * p.Unit,
+		MetricModelStd:  stat.Mean(std, nil) * p.Unit,
 	}
 	// With noise of the same variance everywhere, the function's deviations are in the order of the target's.
 	if s.noiseVaries() {
@@ -157,7 +156,7 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 		for i := range mean {
 			distance[i] = math.Abs(mean[i] - s.Targets[i])
 		}
-		found[results.MetricSpearman] = metrics.Spearman(std, distance)
+		found[MetricSpearman] = metrics.Spearman(std, distance)
 	}
 	return found, err
 }
@@ -171,10 +170,10 @@ func Classification(p *Predictions) (map[string]float64, error) {
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
 			nll, err := s.NLL(1)
 			return map[string]float64{
-				results.MetricAccuracy: metrics.Accuracy(s.Probabilities, s.Width, s.Labels),
-				results.MetricNLL:      nll,
-				"brier":                metrics.Brier(s.Probabilities, s.Width, s.Labels),
-				results.MetricECE:      metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels).ECE(eceBins),
+				MetricAccuracy: metrics.Accuracy(s.Probabilities, s.Width, s.Labels),
+				MetricNLL:      nll,
+				"brier":        metrics.Brier(s.Probabilities, s.Width, s.Labels),
+				MetricECE:      metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels).ECE(eceBins),
 			}, err
 		})(p)
 }

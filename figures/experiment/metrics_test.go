@@ -9,7 +9,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 )
 
 // Two test examples by hand. The draws have the means 1 and 3, and 2 and 2, the noise variances 1 and 4, and the targets
@@ -32,14 +31,14 @@ func TestRegression(t *testing.T) {
 			(distance(0, s1*math.Sqrt2)+distance(0, s2*math.Sqrt2)+2*distance(m1-m2, math.Hypot(s1, s2)))/8
 	}
 	want := map[string]float64{
-		results.MetricCRPS:      (crps(120, 110, 10, 130, 20) + crps(150, 120, 10, 120, 20)) / 2,
-		results.MetricCoverage:  1,                           // the targets are at 0.575 and 0.966 of their distributions
-		results.MetricSpearman:  -1,                          // the mean is uncertain where it is right
-		results.MetricRMSE:      math.Sqrt((0 + 30*30) / 2.), // the means of the draws are 120 and 120
-		results.MetricNLL:       -(math.Log(first) + math.Log(second)) / 2,
-		results.MetricNoiseStd:  math.Sqrt((10*10 + 20*20) / 2.),
-		results.MetricModelStd:  (10 + 0) / 2.,
-		results.MetricSharpness: (math.Sqrt(10*10+250) + math.Sqrt(0+250)) / 2,
+		experiment.MetricCRPS:      (crps(120, 110, 10, 130, 20) + crps(150, 120, 10, 120, 20)) / 2,
+		experiment.MetricCoverage:  1,                           // the targets are at 0.575 and 0.966 of their distributions
+		experiment.MetricSpearman:  -1,                          // the mean is uncertain where it is right
+		experiment.MetricRMSE:      math.Sqrt((0 + 30*30) / 2.), // the means of the draws are 120 and 120
+		experiment.MetricNLL:       -(math.Log(first) + math.Log(second)) / 2,
+		experiment.MetricNoiseStd:  math.Sqrt((10*10 + 20*20) / 2.),
+		experiment.MetricModelStd:  (10 + 0) / 2.,
+		experiment.MetricSharpness: (math.Sqrt(10*10+250) + math.Sqrt(0+250)) / 2,
 	}
 	if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
 		t.Errorf("the metrics are %v, want %v", got, want)

@@ -8,7 +8,6 @@ import (
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 )
 
 // An Index finds results by their experiments, and remembers which were asked for. A run counts
@@ -37,7 +36,7 @@ func Of(list []experiment.Result) *Index {
 
 // Committed is the index of the results that are part of the project's repository.
 func Committed() (*Index, error) {
-	folder, err := results.DefaultDir()
+	folder, err := experiment.DefaultDir()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +87,7 @@ func diverged(r experiment.Result) bool {
 		return false
 	}
 	data, is := r.Experiment.Task.Data.(experiment.Scaled)
-	rmse, has := r.Metrics[results.MetricRMSE]
+	rmse, has := r.Metrics[experiment.MetricRMSE]
 	return is && has && rmse > hopeless*data.MeanError(r.Split)
 }
 

@@ -13,7 +13,6 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/spec"
 )
 
@@ -150,7 +149,7 @@ func Gap(p *experiment.Predictions) (map[string]float64, error) {
 			inside++
 		}
 	}
-	found := map[string]float64{results.MetricNoiseStd: c.noise, metricGapCoverage: inside / all}
+	found := map[string]float64{experiment.MetricNoiseStd: c.noise, metricGapCoverage: inside / all}
 	if slices.Max(c.std) > 0 { // the function differs from draw to draw
 		found[MetricGapRatio] = c.gapRatio()
 	}

@@ -13,7 +13,6 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/spec"
 )
 
@@ -117,9 +116,9 @@ func Distance(p *experiment.Predictions) (map[string]float64, error) {
 	accuracy := metrics.Accuracy(s.Probabilities[knownPoints*moonsClasses:], moonsClasses, s.Labels[knownPoints:])
 	points, _ := moonsData(p.Split)
 	return map[string]float64{
-		results.MetricAccuracy: accuracy,
-		metricEntropyData:      stat.Mean(entropy[mapCells:knownPoints], nil),
-		metricEntropyFar:       stat.Mean(farFrom(points, entropy[:mapCells]), nil),
+		experiment.MetricAccuracy: accuracy,
+		metricEntropyData:         stat.Mean(entropy[mapCells:knownPoints], nil),
+		metricEntropyFar:          stat.Mean(farFrom(points, entropy[:mapCells]), nil),
 	}, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -58,7 +57,7 @@ func TestBestOnMost(t *testing.T) {
 		lines := on(text, 1, 0.95, 3, datasets...)
 		for i, line := range lines {
 			if line.Method == methods.Rank1.Name {
-				lines[i].Metrics = map[string]float64{results.MetricNLL: spread(0.95, 0, 0.3)(*line.Experiment)[results.MetricNLL], results.MetricRMSE: 0}
+				lines[i].Metrics = map[string]float64{experiment.MetricNLL: spread(0.95, 0, 0.3)(*line.Experiment)[experiment.MetricNLL], experiment.MetricRMSE: 0}
 			}
 		}
 		return lines
@@ -126,7 +125,7 @@ func TestInBetween(t *testing.T) {
 	lines := func(density, constant float64) []experiment.Result {
 		scores := func(rank float64) func(experiment.Experiment) map[string]float64 {
 			return func(e experiment.Experiment) map[string]float64 {
-				return map[string]float64{results.MetricNLL: 1, results.MetricCoverage: 0.9, results.MetricSpearman: rank * uneven(e)}
+				return map[string]float64{experiment.MetricNLL: 1, experiment.MetricCoverage: 0.9, experiment.MetricSpearman: rank * uneven(e)}
 			}
 		}
 		return append(made(gaps.runs("yacht", methods.Density), scores(density)), made(gaps.runs("yacht", methods.DensityConstant), scores(constant))...)
@@ -160,7 +159,7 @@ func startsScored(dataset string, of map[float64]float64) (list []experiment.Res
 			nll = -c.noise // with which the text's start is the best
 		}
 		list = append(list, made(c.tried(dataset, Gal, methods.Density), func(e experiment.Experiment) map[string]float64 {
-			return map[string]float64{results.MetricNLL: nll * uneven(e)}
+			return map[string]float64{experiment.MetricNLL: nll * uneven(e)}
 		})...)
 	}
 	return list

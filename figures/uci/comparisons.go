@@ -6,7 +6,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -135,9 +134,9 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
 	list, s := densityFirst(everyMethod), everywhere()
 	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
-		s.lines("CRPS", score(results.MetricCRPS), list, methods.Density),
-		s.lines("coverage", score(results.MetricCoverage), list),
-		s.lines("sharpness", score(results.MetricSharpness), list)).Make(x)
+		s.lines("CRPS", score(experiment.MetricCRPS), list, methods.Density),
+		s.lines("coverage", score(experiment.MetricCoverage), list),
+		s.lines("sharpness", score(experiment.MetricSharpness), list)).Make(x)
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
@@ -154,12 +153,12 @@ func onGaps(name string, mean tables.Mean, reference ...experiment.Method) table
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
-	return onGaps("uci-gap", tables.Mean{Metric: results.MetricNLL, Decimals: 2}, methods.Density).Make(x)
+	return onGaps("uci-gap", tables.Mean{Metric: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
 }
 
 // GapCoverageTable has the part of the targets inside 95% intervals on gap splits.
 func GapCoverageTable(x *tables.Index) (report.Table, error) {
-	return gapScore{"uci-gap-coverage", results.MetricCoverage, "coverage"}.table(x)
+	return gapScore{"uci-gap-coverage", experiment.MetricCoverage, "coverage"}.table(x)
 }
 
 // GapRankTable has the rank correlation of predicted variance and squared error on gap splits.
@@ -168,7 +167,7 @@ func GapRankTable(x *tables.Index) (report.Table, error) { return gapRank.table(
 // A gapScore is a score on gap splits that says whether a method knows what it does not know.
 type gapScore struct{ name, metric, title string }
 
-var gapRank = gapScore{"uci-gap-rank", results.MetricSpearman, "rank correlation"}
+var gapRank = gapScore{"uci-gap-rank", experiment.MetricSpearman, "rank correlation"}
 
 // table is a table of the score. How it was measured has the tests of density uncertainty against constant energy.
 func (g gapScore) table(x *tables.Index) (report.Table, error) {

@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -21,7 +20,7 @@ func TestGapTable(t *testing.T) {
 	in := func(m experiment.Method) experiment.Experiments { return gapSettings()[0].runs("yacht", m) }
 	measured := func(nll, coverage float64, others map[string]float64) func(experiment.Experiment) map[string]float64 {
 		return func(e experiment.Experiment) map[string]float64 {
-			found := map[string]float64{results.MetricNLL: nll*uneven(e) + float64(e.Split), results.MetricCoverage: coverage * uneven(e)}
+			found := map[string]float64{experiment.MetricNLL: nll*uneven(e) + float64(e.Split), experiment.MetricCoverage: coverage * uneven(e)}
 			for name, value := range others {
 				found[name] = value * uneven(e)
 			}
@@ -29,13 +28,13 @@ func TestGapTable(t *testing.T) {
 		}
 	}
 	x := tables.Of(slices.Concat(
-		made(in(methods.Density), measured(2, 0.9, map[string]float64{results.MetricSpearman: 0.25})),
+		made(in(methods.Density), measured(2, 0.9, map[string]float64{experiment.MetricSpearman: 0.25})),
 		made(in(methods.Rank1), func(e experiment.Experiment) map[string]float64 { // lower on the first two gaps
-			return map[string]float64{results.MetricNLL: 2.5 * float64(e.Split), results.MetricCoverage: 0.5, results.MetricSpearman: -0.5}
+			return map[string]float64{experiment.MetricNLL: 2.5 * float64(e.Split), experiment.MetricCoverage: 0.5, experiment.MetricSpearman: -0.5}
 		}),
 		made(in(methods.Deterministic), measured(3, 0.75, nil)), // has no variance to rank by
 		made(in(methods.DUE)[1:], measured(1, 0.75, nil)),
-		made(in(methods.DensityConstant), measured(3, 0.95, map[string]float64{results.MetricSpearman: 0.125})),
+		made(in(methods.DensityConstant), measured(3, 0.95, map[string]float64{experiment.MetricSpearman: 0.125})),
 		made(of(methods.MFVI, "yacht"), level(1)), // other splits
 	))
 	table := must.Get(GapTable(x))(t)

@@ -9,7 +9,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -110,8 +109,8 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 		title, name string
 		decimals    int
 	}{
-		{"deviation of the function", results.MetricModelStd, 3}, {"coverage", results.MetricCoverage, 2},
-		{"rank correlation", results.MetricSpearman, 2}, {"RMSE", results.MetricRMSE, 3},
+		{"deviation of the function", experiment.MetricModelStd, 3}, {"coverage", experiment.MetricCoverage, 2},
+		{"rank correlation", experiment.MetricSpearman, 2}, {"RMSE", experiment.MetricRMSE, 3},
 	}
 	for _, measure := range measures {
 		sheet.Columns = append(sheet.Columns, measure.title+", "+methods.DensityConstant.Name, measure.title+", "+methods.Density.Name)

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/figures/tuning"
+	"densityuncertainty/figures/tables"
 )
 
 // holesCSV measures the splits Gap of the nine data sets and the splits Hole, those of question 11 of figures/questions.md, which were
@@ -38,7 +38,7 @@ type Measured struct {
 // measured are the splits of holes.csv, by the name of the data set and the kind.
 var measured = sync.OnceValue(func() map[string][]Measured {
 	all := map[string][]Measured{}
-	for _, r := range tuning.Read(holesCSV, holesColumns) {
+	for _, r := range tables.ReadChoices(holesCSV, holesColumns) {
 		var v [7]float64
 		for i, text := range r[4:] {
 			var err error

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -27,7 +26,7 @@ func spread(nll, rmse, sd float64) func(experiment.Experiment) map[string]float6
 		if e.Split%2 == 1 {
 			d = -sd
 		}
-		return map[string]float64{results.MetricNLL: nll*uneven(e) + d, results.MetricRMSE: rmse*uneven(e) + d}
+		return map[string]float64{experiment.MetricNLL: nll*uneven(e) + d, experiment.MetricRMSE: rmse*uneven(e) + d}
 	}
 }
 
@@ -35,7 +34,7 @@ func spread(nll, rmse, sd float64) func(experiment.Experiment) map[string]float6
 func level(v float64) func(experiment.Experiment) map[string]float64 {
 	return func(e experiment.Experiment) map[string]float64 {
 		found := spread(v, v, 0.1)(e)
-		found[results.MetricRMSE] /= 1000
+		found[experiment.MetricRMSE] /= 1000
 		return found
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -63,8 +62,8 @@ type metric struct {
 
 // tableMetrics are the metrics of the paper's tables, in their order.
 var tableMetrics = []metric{
-	{tables.Mean{Metric: results.MetricNLL, Decimals: 3}, "NLL", paper.UCINLL},
-	{tables.Mean{Metric: results.MetricRMSE, Decimals: 3}, "RMSE", paper.UCIRMSE},
+	{tables.Mean{Metric: experiment.MetricNLL, Decimals: 3}, "NLL", paper.UCINLL},
+	{tables.Mean{Metric: experiment.MetricRMSE, Decimals: 3}, "RMSE", paper.UCIRMSE},
 }
 
 var nll, rmse = tableMetrics[0], tableMetrics[1]

@@ -17,7 +17,6 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -65,7 +64,7 @@ func TestNLLCells(t *testing.T) {
 			check(t, table, [][3]string{{"Yacht Hydrodynamics, ours", "Density Uncertainty", c.want}, {"Yacht Hydrodynamics, paper", "Density Uncertainty", "2.593 ± 0.067"}})
 		})
 	}
-	delete(broken[5].Metrics, results.MetricNLL)
+	delete(broken[5].Metrics, experiment.MetricNLL)
 	if _, err := NLL(tables.Of(broken)); err == nil || !strings.Contains(err.Error(), `no metric "nll"`) {
 		t.Errorf("a line without the metric: %v", err)
 	}
@@ -92,7 +91,7 @@ func TestRowsAndColumns(t *testing.T) {
 // Where no runs are asked for, as of SNGP on the large sets, it is not said that they are missing.
 func TestNothingAskedFor(t *testing.T) {
 	lines := slices.Concat(made(of(methods.SNGP, "yacht"), level(1)), made(of(methods.MFVI, "kin8nm"), func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricCRPS: 1}
+		return map[string]float64{experiment.MetricCRPS: 1}
 	}))
 	check(t, must.Get(scoresTable(tables.Of(lines)))(t), [][3]string{{"CRPS, Kin8nm", "SNGP", ""}, {"CRPS, Yacht Hydrodynamics", "SNGP", "not measured"}})
 	check(t, must.Get(TuningTable(tables.Of(nil)))(t), [][3]string{{"random splits, Kin8nm", "SNGP", ""}, {"random splits, Kin8nm", "MFVI", ""}})
@@ -176,9 +175,9 @@ func TestReleasedTable(t *testing.T) {
 	// A far-away split outside the reference's ones must not count: concrete was measured on 5.
 	table := must.Get(ReleasedTable(tables.Of(made(releasedSetting("concrete").runs("concrete", methods.Density), func(e experiment.Experiment) map[string]float64 {
 		if e.Split >= 5 {
-			return map[string]float64{results.MetricNLL: 100, results.MetricRMSE: 100}
+			return map[string]float64{experiment.MetricNLL: 100, experiment.MetricRMSE: 100}
 		}
-		return map[string]float64{results.MetricNLL: 3.1 + 0.1*float64(e.Split-2), results.MetricRMSE: 5.3}
+		return map[string]float64{experiment.MetricNLL: 3.1 + 0.1*float64(e.Split-2), experiment.MetricRMSE: 5.3}
 	}))))(t)
 	check(t, table, [][3]string{{"Concrete Strength, Density Uncertainty", "NLL, ours", "3.10 ± 0.16, agrees"}, {"Concrete Strength, Density Uncertainty", "NLL, their code", "3.076 ± 0.106"}})
 }
@@ -242,7 +241,7 @@ func TestPaired(t *testing.T) {
 	for _, m := range []experiment.Method{methods.Density, methods.Rank1, methods.DUE, methods.SNGP} {
 		lines = append(lines, made(paperSetting(SmallDatasets()...).all(m), func(e experiment.Experiment) map[string]float64 {
 			v := map[string]float64{"density": 10 + float64(e.Split%2), "due": 10.4, "rank1": 20, "sngp": 20}[m.Key]
-			return map[string]float64{results.MetricRMSE: v / 100, results.MetricNLL: -v}
+			return map[string]float64{experiment.MetricRMSE: v / 100, experiment.MetricNLL: -v}
 		})...)
 	}
 	for i, line := range lines {
@@ -293,7 +292,7 @@ func TestFigures(t *testing.T) {
 	)
 	lines := made(experiments, func(e experiment.Experiment) map[string]float64 {
 		v := 3 - 0.1*float64(len(e.Method.Name)) + 0.1*rng.NormFloat64()
-		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: (v + 3) / 10 * e.Task.Data.(Data).MeanError(e.Split)}
+		return map[string]float64{experiment.MetricNLL: v, experiment.MetricRMSE: (v + 3) / 10 * e.Task.Data.(Data).MeanError(e.Split)}
 	})
 	drawn := []string{"uci-reproduction", "uci-claims", "uci-energy", "uci-converged", "uci-options"}
 	for _, named := range Exhibits() {

@@ -9,7 +9,7 @@ import (
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/tuning"
+	"densityuncertainty/figures/tables"
 )
 
 // tunedCSV are the hyperparameters of Tuned.
@@ -42,7 +42,7 @@ const tunedColumns = "dataset,splits,split,method,optimizer,noise_scale,held_out
 // choices are those of tuned.csv.
 var choices = sync.OnceValue(func() map[string]choice {
 	all := map[string]choice{}
-	for _, r := range tuning.Read(tunedCSV, tunedColumns) {
+	for _, r := range tables.ReadChoices(tunedCSV, tunedColumns) {
 		noise, err := strconv.ParseFloat(r[5], 64)
 		if err != nil {
 			panic(err)

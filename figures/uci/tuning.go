@@ -12,7 +12,6 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
-	"densityuncertainty/figures/tuning"
 )
 
 // noiseScales are the values to try: up to the text's standard deviation of 0.1, and rates and variances as many times
@@ -54,7 +53,7 @@ func (c choice) tried(dataset string, splits Splits, m experiment.Method) experi
 }
 
 // searches are those of the exhibit uci-tuning.
-func searches() (all []tuning.Search) {
+func searches() (all []tables.Search) {
 	for _, t := range tunings {
 		for _, dataset := range t.datasets {
 			for _, m := range t.methods {
@@ -74,8 +73,8 @@ func tried() (all experiment.Experiments) {
 }
 
 // search is among the grid of a method on a data set, on each split.
-func search(dataset string, splits Splits, m experiment.Method) []tuning.Search {
-	all := make([]tuning.Search, Data{Name: dataset, Kind: splits}.Splits())
+func search(dataset string, splits Splits, m experiment.Method) []tables.Search {
+	all := make([]tables.Search, Data{Name: dataset, Kind: splits}.Splits())
 	for split := range all {
 		all[split].For = []string{dataset, splits.String(), strconv.Itoa(split), m.Key}
 	}

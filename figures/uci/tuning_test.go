@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
-	"densityuncertainty/figures/tuning"
 )
 
 // Tuned makes the experiments of the text with the choice for each split: the optimizer and the noise. The control with
@@ -46,7 +45,7 @@ func TestTuned(t *testing.T) {
 
 // The committed choices are those of the committed results; with -update they become so.
 func TestCommittedChoices(t *testing.T) {
-	figtest.GoldenText(t, "tuned.csv", string(must.Get(tuning.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)))
+	figtest.GoldenText(t, "tuned.csv", string(must.Get(tables.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)))
 }
 
 // From the text to the authors' code and back, each option of density layers is taken once in each direction. With all

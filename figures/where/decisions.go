@@ -20,7 +20,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
@@ -117,7 +116,7 @@ func (a Acquisition) choose(d experiment.Data, random *rand.Rand, learn learning
 		if round == 0 || round == a.Trainings-1 {
 			share /= 2
 		}
-		for name, v := range map[string]float64{results.MetricRMSE: metrics.RMSE(mean, sets[0].Targets) * d.Unit, results.MetricNLL: nll} {
+		for name, v := range map[string]float64{experiment.MetricRMSE: metrics.RMSE(mean, sets[0].Targets) * d.Unit, experiment.MetricNLL: nll} {
 			found[pointOf(name, d.Train.Len())] = v
 			found[name+areaSuffix] += share * v
 		}
@@ -388,8 +387,8 @@ func decisionTable(x *tables.Index) (report.Table, error) {
 			s.Add(group, p.title, cells...)
 		}
 	}
-	add(groupError, results.MetricRMSE+areaSuffix, true, acquisitions()...)
-	add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...)
+	add(groupError, experiment.MetricRMSE+areaSuffix, true, acquisitions()...)
+	add(groupNLL, experiment.MetricNLL+areaSuffix, false, acquisitions()...)
 	add(groupRegret, pointOf(metricRegret, banditRounds), true, bandit())
 	return s.Make(x)
 }

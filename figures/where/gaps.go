@@ -16,7 +16,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
@@ -108,7 +107,7 @@ func (s gapSetting) gaps(dataset string, m experiment.Method) experiment.Experim
 
 // nll is the test NLL of a method on a data set, whose units are gaps.
 func (s gapSetting) nll(dataset string, m experiment.Method) tables.Mean {
-	return tables.Mean{Of: s.gaps(dataset, m), Metric: results.MetricNLL}
+	return tables.Mean{Of: s.gaps(dataset, m), Metric: experiment.MetricNLL}
 }
 
 // differences are the mean test NLL of density less that of a control, on each distinct gap of data sets with the same inputs, as
@@ -270,7 +269,7 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 			for _, dataset := range uci.SmallDatasets() {
 				ours, theirs := of.gaps(dataset, methods.Density), of.gaps(dataset, control)
 				for gap := range ours[0].Task.Data.Splits() {
-					cell := bySeed(results.MetricNLL, ours.OnSplits(gap))
+					cell := bySeed(experiment.MetricNLL, ours.OnSplits(gap))
 					cell.Against, cell.Difference, cell.Family = theirs.OnSplits(gap), true, of.title+control.Name
 					column = append(column, cell)
 				}

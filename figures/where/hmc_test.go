@@ -15,7 +15,6 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 )
 
 // lines are examples of y = x + noise of deviation 0.1.
@@ -54,7 +53,7 @@ func TestHMC(t *testing.T) {
 	}
 	for name, between := range map[string][2]float64{
 		metricRHat: {0.99, 1.2}, metricEffectiveSize: {40, 1000}, metricAcceptance: {0.5, 1},
-		metricDivergences: {0, 0}, metricStepSize: {0.1, 3}, results.MetricRMSE: {0.01, 0.15},
+		metricDivergences: {0, 0}, metricStepSize: {0.1, 3}, experiment.MetricRMSE: {0.01, 0.15},
 	} {
 		if v, has := r.Metrics[name]; !has || v < between[0] || v > between[1] {
 			t.Errorf("%s is %v (%t), want between %v and %v", name, v, has, between[0], between[1])

@@ -20,7 +20,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/tables"
 )
@@ -315,7 +314,7 @@ func fewStudy() imageStudy {
 		q.levels = append(q.levels, imageLevel{fmt.Sprintf("start %g", std), fewRuns(startingAt(methods.Density, std)), fewRuns(startingAt(methods.DensityMean, std))})
 	}
 	q.void = func(l imageLevel, plain experiment.Experiments, of func(experiment.Experiments, string) float64) bool {
-		return of(plain, results.MetricNLL)-of(plain, trainSet+"_nll") < leastGap || min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation
+		return of(plain, experiment.MetricNLL)-of(plain, trainSet+"_nll") < leastGap || min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation
 	}
 	return q
 }
@@ -323,7 +322,7 @@ func fewStudy() imageStudy {
 // allStudy is question 12.
 func allStudy() imageStudy {
 	q := imageStudy{name: "where-images-all", ensemble: allRuns(methods.Ensemble, "", 0)[0]}
-	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore{"Accuracy", results.MetricAccuracy, true},
+	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore{"Accuracy", experiment.MetricAccuracy, true},
 		imageScore{"AUROC, SVHN, by energy", "ood_" + cifar.SVHNExcerpt + "_auroc" + cifar.ByEnergy, true}, imageScores[len(imageScores)-1])
 	q.arms = []experiment.Experiments{allRuns(methods.Deterministic, "", 0), allRuns(methods.MCDropout, "", 0)}
 	for _, l := range noiseRates {
@@ -331,7 +330,7 @@ func allStudy() imageStudy {
 		q.levels, q.arms = append(q.levels, level), append(q.arms, level.ours, level.theirs)
 	}
 	q.void = func(l imageLevel, plain experiment.Experiments, of func(experiment.Experiments, string) float64) bool {
-		return min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation || of(l.ours, results.MetricAccuracy) < of(plain, results.MetricAccuracy)-mostLost
+		return min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation || of(l.ours, experiment.MetricAccuracy) < of(plain, experiment.MetricAccuracy)-mostLost
 	}
 	return q
 }
@@ -346,7 +345,7 @@ func (q imageStudy) trainings() experiment.Experiments {
 
 // imageScores are the columns of question 10, of which the first comparedScores are compared.
 var imageScores = []imageScore{
-	{"NLL", results.MetricNLL, false}, {"ECE", results.MetricECE, false}, {"Brier", "brier", false},
+	{"NLL", experiment.MetricNLL, false}, {"ECE", experiment.MetricECE, false}, {"Brier", "brier", false},
 	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", true}, {"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", true},
 	{"Mutual information", mutualInformation, false}, {"NLL, corrupted", corruptedNLL, false}, {"ECE, corrupted", corruptedECE, false},
 	{"NLL, training images", trainSet + "_nll", false},
@@ -400,7 +399,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	var complete []experiment.Experiments // the arms that lack no run
 	for _, runs := range append(slices.Clone(q.arms), experiment.Experiments{q.ensemble}) {
 		add(runs[0].Method.Name, runs, "")
-		if len(runs) > 1 && of(runs, results.MetricNLL).Complete() {
+		if len(runs) > 1 && of(runs, experiment.MetricNLL).Complete() {
 			complete = append(complete, runs)
 		}
 	}
@@ -409,7 +408,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	}
 	for _, l := range q.levels {
 		cells := slices.Repeat([]tables.Mean{tables.Waits}, len(q.scores))
-		if of(l.ours, results.MetricNLL).Complete() && of(l.theirs, results.MetricNLL).Complete() {
+		if of(l.ours, experiment.MetricNLL).Complete() && of(l.theirs, experiment.MetricNLL).Complete() {
 			void := len(complete) < len(q.arms) || q.void(l, q.arms[0], mean)
 			if void {
 				s.Measured = append(s.Measured, fmt.Sprintf("Without a verdict, by the rule: %s.", l.name))

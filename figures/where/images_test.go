@@ -17,7 +17,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -134,7 +133,7 @@ func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment
 	for _, runs := range q.arms {
 		for _, e := range runs {
 			by := 0.01 * (float64(e.Seed) - 2)
-			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1, results.MetricAccuracy: 0.7}
+			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1, experiment.MetricAccuracy: 0.7}
 			for _, s := range imageScores[:comparedScores] {
 				found[s.metric] = 0.5 + by
 				for part := range imageParts {
@@ -142,10 +141,10 @@ func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment
 				}
 			}
 			if slices.ContainsFunc(q.levels, func(l imageLevel) bool { return l.ours[0].Method.Key == e.Method.Key }) {
-				found[results.MetricNLL] -= 0.2
+				found[experiment.MetricNLL] -= 0.2
 				found["ood_"+cifar.CIFAR100+"_auroc"] += 0.2
 				for part := range imageParts {
-					found[withoutPart(results.MetricNLL, part)] += slope * float64(part)
+					found[withoutPart(experiment.MetricNLL, part)] += slope * float64(part)
 				}
 			}
 			if change != nil {
@@ -198,7 +197,7 @@ func TestImageParts(t *testing.T) {
 				}
 			}
 		}
-		for name, want := range map[string]float64{results.MetricNLL: nll, "ood_" + cifar.CIFAR100 + "_auroc": area} {
+		for name, want := range map[string]float64{experiment.MetricNLL: nll, "ood_" + cifar.CIFAR100 + "_auroc": area} {
 			if got := found[withoutPart(name, part)]; math.Abs(got-want) > 1e-9 {
 				t.Errorf("%s without part %d is %g, want %g", name, part, got, want)
 			}
@@ -253,12 +252,12 @@ func TestImageTableVerdicts(t *testing.T) {
 		"not too sure":  {few, changed(methods.Deterministic.Key, "train_nll", 0.45), "", ""},
 		"diverged": {few, func(e experiment.Experiment, found map[string]float64) {
 			if e.Method.Same(methods.Rank1) && e.Seed == 3 {
-				found[results.MetricNLL] = math.NaN()
+				found[experiment.MetricNLL] = math.NaN()
 			}
 		}, "", ""},
 		"without noise, mild": {all, changed("density-mild", mutualInformation, 0.009), "", report.Better},
-		"ruined by noise":     {all, changed("density-full", results.MetricAccuracy, 0.669), report.Better, ""},
-		"not ruined":          {all, changed("density-full", results.MetricAccuracy, 0.671), report.Better, report.Better},
+		"ruined by noise":     {all, changed("density-full", experiment.MetricAccuracy, 0.669), report.Better, ""},
+		"not ruined":          {all, changed("density-full", experiment.MetricAccuracy, 0.671), report.Better, report.Better},
 	} {
 		rows := rowsOf(t, c.q, madeImages(c.q, 0, c.change))
 		if got, later := rows[0].Cells[0], rows[1].Cells[0]; got.Verdict != c.first || later.Verdict != c.later || got.Text != later.Text {

@@ -1,4 +1,4 @@
-// Runs the Go program (environment/cmd/live) in a worker. It takes {module}, then one {request}
+// Runs the Go program (figures/cmd/live) in a worker. It takes {module}, then one {request}
 // after the other, and {stop: true}; it answers {ready: true}, and the replies to each request.
 globalThis.ready = () => postMessage({ ready: true });
 

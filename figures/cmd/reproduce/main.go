@@ -22,7 +22,6 @@ import (
 
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -167,7 +166,7 @@ func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
 	folder := f.Store
 	if folder == "" {
 		var err error
-		if folder, err = results.DefaultDir(); err != nil {
+		if folder, err = experiment.DefaultDir(); err != nil {
 			return nil, nil, fmt.Errorf("%w with --store", err)
 		}
 	}

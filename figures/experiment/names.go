@@ -1,5 +1,4 @@
-// Package results has the names of metrics, and the folder of the committed results.
-package results
+package experiment
 
 import (
 	"bytes"
@@ -33,14 +32,14 @@ const (
 func DefaultDir() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("results: finding the working directory: %w", err)
+		return "", fmt.Errorf("experiment: finding the working directory: %w", err)
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
 		if folder := filepath.Join(dir, "figures", "runs"); IsCommitted(folder) {
 			return folder, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("results: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
+			return "", fmt.Errorf("experiment: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
 		}
 	}
 }

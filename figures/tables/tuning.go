@@ -1,5 +1,4 @@
-// Package tuning chooses the settings of methods by results on held-out examples, and keeps the choices as CSV.
-package tuning
+package tables
 
 import (
 	"bytes"
@@ -11,11 +10,10 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
-// A Search is among experiments that differ in their settings.
+// A Search chooses the settings of a method by results on held-out examples, among experiments that differ in them. Choices are kept
+// as CSV.
 type Search struct {
 	For        []string   // what is chosen for: the first columns of a file
 	Settings   [][]string // of each candidate: the columns after them
@@ -25,7 +23,7 @@ type Search struct {
 // Choose makes a file with these columns: for each search of which all candidates were run, the settings with the lowest
 // negative log-likelihood, the first of equals, and that number. A run that diverged is never chosen; if all did, there is
 // no row.
-func Choose(x *tables.Index, columns string, searches []Search) ([]byte, error) {
+func Choose(x *Index, columns string, searches []Search) ([]byte, error) {
 	rows := [][]string{strings.Split(columns, ",")}
 search:
 	for _, s := range searches {
@@ -38,9 +36,9 @@ search:
 			if r.Diverged {
 				continue
 			}
-			nll, err := r.Metric(results.MetricNLL)
+			nll, err := r.Metric(experiment.MetricNLL)
 			if err != nil {
-				return nil, fmt.Errorf("tuning: %s: %w", strings.Join(s.For, " "), err)
+				return nil, fmt.Errorf("tables: %s: %w", strings.Join(s.For, " "), err)
 			}
 			if best < 0 || nll < lowest {
 				best, lowest = i, nll
@@ -52,19 +50,19 @@ search:
 	}
 	var text bytes.Buffer
 	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
-		return nil, fmt.Errorf("tuning: %w", err)
+		return nil, fmt.Errorf("tables: %w", err)
 	}
 	return text.Bytes(), nil
 }
 
-// Read returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments. The file
-// comes with the program: Read panics if it is damaged.
-func Read(file []byte, columns string) [][]string {
+// ReadChoices returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments. The file
+// comes with the program: ReadChoices panics if it is damaged.
+func ReadChoices(file []byte, columns string) [][]string {
 	lines := csv.NewReader(bytes.NewReader(file))
 	lines.Comment = '#'
 	rows, err := lines.ReadAll()
 	if err != nil || len(rows) == 0 || strings.Join(rows[0], ",") != columns {
-		panic(errors.Join(fmt.Errorf("tuning: the columns of a file are not %s", columns), err))
+		panic(errors.Join(fmt.Errorf("tables: the columns of a file are not %s", columns), err))
 	}
 	return rows[1:]
 }

@@ -11,7 +11,7 @@ import (
 	"log"
 	"os"
 
-	"densityuncertainty/environment/live"
+	"densityuncertainty/figures/live"
 )
 
 func main() {

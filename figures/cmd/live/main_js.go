@@ -9,7 +9,7 @@ import (
 	"syscall/js"
 	"time"
 
-	"densityuncertainty/environment/live"
+	"densityuncertainty/figures/live"
 )
 
 // main gives the worker two functions and calls its function ready.

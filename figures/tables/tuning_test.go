@@ -1,4 +1,4 @@
-package tuning_test
+package tables_test
 
 import (
 	"fmt"
@@ -9,9 +9,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
-	"densityuncertainty/figures/tuning"
 	"densityuncertainty/figures/uci"
 )
 
@@ -33,7 +31,7 @@ func TestChoose(t *testing.T) {
 		{"without the metric", `density: `, []float64{1, without, 3, 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := tuning.Search{For: []string{"density"}}
+			s := tables.Search{For: []string{"density"}}
 			var found []experiment.Result
 			for i := range 4 {
 				e := must.Get(experiment.Cross(uci.Paper, uci.On("yacht"), methods.Density))(t)[0]
@@ -42,12 +40,12 @@ func TestChoose(t *testing.T) {
 				if i < len(c.nlls) {
 					r := experiment.Result{ID: e.ID(), Diverged: c.nlls[i] == lost}
 					if c.nlls[i] != without {
-						r.Metrics = map[string]float64{results.MetricNLL: c.nlls[i]}
+						r.Metrics = map[string]float64{experiment.MetricNLL: c.nlls[i]}
 					}
 					found = append(found, r.Of(e))
 				}
 			}
-			file, err := tuning.Choose(tables.Of(found), columns, []tuning.Search{s})
+			file, err := tables.Choose(tables.Of(found), columns, []tables.Search{s})
 			if err != nil {
 				if !strings.Contains(err.Error(), c.want) || c.want == "" {
 					t.Error(err)
@@ -55,7 +53,7 @@ func TestChoose(t *testing.T) {
 				return
 			}
 			var got []string
-			for _, row := range tuning.Read(file, columns) {
+			for _, row := range tables.ReadChoices(file, columns) {
 				got = append(got, strings.Join(row, ","))
 			}
 			if strings.Join(got, " ") != c.want {
