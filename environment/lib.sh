@@ -20,6 +20,9 @@ plain_flags=-buildvcs=false
 unset PYTHONPATH PYTHONSTARTUP PYTHONHOME JUPYTER_PATH
 
 state="$root/.env"
+# The Go of set_up_vectors; is it there, enter puts it first. What makes it asks the one of this machine.
+guarded_go="$state/go/bin"
+export PATH=${PATH//"$guarded_go:"/}
 python=${PYTHON:-python3}
 xla_plugin=pjrt_c_api_cpu_plugin.so
 
@@ -151,6 +154,10 @@ check_c_compiler() {
 # enter: the variables that programs of this environment run with.
 enter() {
   export PATH="$state/bin:$state/venv/bin:$PATH"
+  if [[ -d $guarded_go ]]; then
+    export PATH="$guarded_go:$PATH"
+    unset GOROOT
+  fi
   export JUPYTER_DATA_DIR="$state/jupyter/data"
   export JUPYTER_CONFIG_DIR="$state/jupyter/config"
   export JUPYTER_CONFIG_PATH="$root/environment/jupyter"
@@ -177,6 +184,12 @@ enter() {
   export GOFLAGS="${flags[*]}"
   # What notebooks keep lies in this checkout.
   export DENSITYUNCERTAINTY_CHECKOUT=$root
+}
+
+# set_up_vectors: a copy of Go in .env/go that loads the end of an array safely, where Go does not (see tools/vectors.py).
+set_up_vectors() {
+  once vectors "Guard of vector loads" "$(<"$root/environment/tools/vectors.py")" \
+    "$python" "$root/environment/tools/vectors.py" "$(go -C "$root" env GOROOT)" "$state/go"
 }
 
 set_up_python() {
@@ -248,7 +261,7 @@ fetch_modules() {
 
 # compile NAME LABEL PACKAGE... fills the build cache, so that cells do not wait.
 compile() {
-  once "$1" "$2" "$GOFLAGS $GOEXPERIMENT $(go env GOCACHE) $(<"$root/go.sum")" go -C "$root" build -v "${@:3}"
+  once "$1" "$2" "$GOFLAGS $GOEXPERIMENT $(go env GOCACHE GOROOT) $(<"$root/go.sum")" go -C "$root" build -v "${@:3}"
 }
 
 # set_up_rest: what JupyterLab can start without: the language server and a full build
@@ -433,6 +446,7 @@ set_up() {
 # built with the project's settings, so that both share what they have compiled of the
 # standard library.
 set_up_go() {
+  set_up_vectors
   enter
   once kernel "Notebook kernel" "$(cat "$root"/environment/tools/go.sum "$root"/environment/tools/gonb/gonb.patch "$root"/environment/tools/gonb/*/*)" install_kernel
   # The folder of one module stands for all: the cache may have been emptied since.

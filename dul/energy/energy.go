@@ -159,10 +159,7 @@ func (m Rank1Mixture) components(s *model.Scope, like *graph.Node, k, d int) (pr
 //
 // Where h is nearly along v and D is small, the difference of two large sums by which
 // it is computed is their rounding alone, and may be below 0.
-func atLeast(quadratic, t *graph.Node) *graph.Node {
-	bound := graph.Mul(t, t)
-	return graph.Where(graph.LessThan(quadratic, bound), bound, quadratic) // NaN stays, as in ops.AtLeast
-}
+func atLeast(quadratic, t *graph.Node) *graph.Node { return ops.Maximum(quadratic, graph.Mul(t, t)) }
 
 // notNegative is an energy without the rounding that may take it below 0, of which the
 // layer takes a root.

@@ -165,17 +165,29 @@ func FullRow(x *graph.Node, value float64, n int) *graph.Node {
 // ReLU is max(x, 0), and NaN of NaN; its derivative at 0 is 0 on all backends. (GoMLX's is 0 or 1
 // there, by the backend, and has no second derivative on the pure Go backend.)
 func ReLU(x *graph.Node) *graph.Node {
-	zero := graph.ScalarZero(x.Graph(), x.DType())
-	closed := graph.LessOrEqual(x, zero) // NaN is not
 	return WithGradient([]*graph.Node{x},
-		func(in []*graph.Node) *graph.Node { return graph.Where(closed, zero, in[0]) },
-		func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{graph.Where(closed, zero, dy)} })
+		func(in []*graph.Node) *graph.Node { return AtLeast(in[0], 0) },
+		func(y, dy *graph.Node) []*graph.Node {
+			if OnGo(x) {
+				zero := graph.ScalarZero(x.Graph(), x.DType())
+				return []*graph.Node{graph.Where(graph.LessOrEqual(y, zero), zero, dy)}
+			}
+			// y >= 0, so min(y * huge, 1) is the step function of x for every y above 1e-37.
+			return []*graph.Node{graph.Mul(dy, graph.StopGradient(graph.MinScalar(graph.MulScalar(y, 1e37), 1)))}
+		})
 }
 
-// AtLeast is max(x, least). Of NaN it is NaN; GoMLX's maximum may be least, by the backend and the place in x
-// (vector instructions drop NaN in what is left over after whole vectors). Where both are equal the gradient goes to x.
+// AtLeast is max(x, least), and NaN of NaN; where both are equal the gradient goes to x. With vector instructions the
+// maximum of GoMLX's pure Go backend drops NaN in the last numbers of an array, which fill no vector.
 func AtLeast(x *graph.Node, least float64) *graph.Node {
-	bound := graph.Scalar(x.Graph(), x.DType(), least)
+	return Maximum(x, graph.Scalar(x.Graph(), x.DType(), least))
+}
+
+// Maximum is max(x, bound) of a bound of the shape of x or a scalar, with NaN and gradient as AtLeast.
+func Maximum(x, bound *graph.Node) *graph.Node {
+	if !OnGo(x) {
+		return graph.Max(x, bound)
+	}
 	return graph.Where(graph.LessThan(x, bound), bound, x)
 }
 
