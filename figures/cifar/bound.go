@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
@@ -24,8 +24,8 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// gammaName is the name of one of the two log-variances of density layers, which all presets here train alike.
-const gammaName = "gamma_log_variance"
+// noiseNames are the log-variances of density layers' noise, gamma and beta, which all presets train alike.
+var noiseNames = []string{"gamma_log_variance", "beta_log_variance"}
 
 // NoiseBound is the standard deviation of the noise of density layers after each epoch of an experiment on Images, if nothing but
 // the KL and weight decay moves their log-variances v. By SGD with momentum m,
@@ -38,7 +38,7 @@ const gammaName = "gamma_log_variance"
 func NoiseBound(e experiment.Experiment) ([]float64, error) {
 	l, is := e.Method.Layers.(dul.Density)
 	d, images := e.Task.Data.(Images)
-	at := slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return g.Contains(gammaName, params.Variational) })
+	at := slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return g.Contains(noiseNames[0], params.Variational) })
 	if !is || !images || at < 0 {
 		return nil, fmt.Errorf("cifar: a bound of the noise is for density layers on cifar.Images whose log-variances are trained; this is %v", e)
 	}
@@ -124,7 +124,7 @@ func (n Noise) Run(ctx context.Context, e experiment.Experiment, d experiment.Da
 		return nil, err
 	}
 	for v := range c.model.Store.IterVariables() {
-		if !strings.HasSuffix(v.Path(), logVariance) {
+		if !slices.Contains(noiseNames, path.Base(v.Path())) {
 			continue
 		}
 		values := slices.Repeat([]float64{2 * math.Log(max(n.Std, leastNoise))}, v.Shape().Size())
@@ -154,7 +154,7 @@ const leastNoise = 1e-12
 
 // noiseLevels are the standard deviations whose effect is measured: none, the bounds, and more.
 func noiseLevels() []float64 {
-	return []float64{0, boundings[0].std, boundings[1].std, boundings[2].std, 0.03, 0.1, 0.3}
+	return []float64{0, boundings[0].std, boundings[1].std, boundings[2].std, 0.03, 0.1}
 }
 
 // noisy is the experiment of a level of noise: the stored density network on the images that come with the program.

@@ -62,22 +62,25 @@ func TestBoundings(t *testing.T) {
 	}
 }
 
-// Without noise all draws are one, and noise of 0.3 is seen.
+// Without noise all draws are one, noise of the network's own size is hardly seen, as in the stored run, and much noise is.
 func TestNoise(t *testing.T) {
-	small := func(std float64) experiment.Experiment {
+	own := must.Get(tables.Committed())(t)
+	r, _ := own.Find(exportedExperiment(methods.Density))
+	var list experiment.Experiments
+	for _, std := range []float64{0, r.Metrics[metricPosteriorStd], 0.3} {
 		e := noisy(std)
 		d := e.Task.Data.(Images)
-		d.TestN, e.Task.Data, e.Recipe.Samples = 20, d, 2
-		d.Sets = []string{TestSet, SVHNExcerpt}
-		e.Task.Data = d
-		return e
+		d.TestN, d.Sets = 40, []string{TestSet, SVHNExcerpt}
+		e.Task.Data, e.Recipe.Samples = d, 2
+		list = append(list, e)
 	}
-	found := must.Get(experiment.Run(t.Context(), small(0), small(0.3)))(t)
-	none, some := found[0].Metrics, found[1].Metrics
-	if math.Abs(none[MetricMutualInformation]) > 1e-9 || some[MetricMutualInformation] < 0.001 || none["nll"] == some["nll"] {
-		t.Errorf("without noise %v, with noise %v", none, some)
+	found := must.Get(experiment.Run(t.Context(), list...))(t)
+	for i, want := range [][2]float64{{0, 1e-9}, {1e-6, 1e-3}, {0.05, 3}} {
+		if got := found[i].Metrics[MetricMutualInformation]; math.Abs(got) > want[1] || got < want[0]-1e-9 {
+			t.Errorf("%v: the mutual information is %g", list[i], got)
+		}
 	}
-	if _, has := none["ood_svhn-first1083_auroc"]; !has {
-		t.Errorf("there is no detection in %v", none)
+	if d := math.Abs(found[0].Metrics["nll"] - found[1].Metrics["nll"]); d > 0.01 || found[1].Metrics["accuracy"] < 0.7 || found[1].Metrics["ood_svhn-first1083_auroc"] == 0 {
+		t.Errorf("with its own noise the NLL is another by %g: %v", d, found[1].Metrics)
 	}
 }

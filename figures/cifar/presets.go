@@ -222,7 +222,7 @@ func (s settings) groups(t experiment.Traits, r rates) []train.Group {
 		weights = append(weights, params.Generative)
 		groups = []train.Group{
 			{Roles: []params.Role{params.Generative}, Except: []string{"factors", "mixture_logits"}, Optimizer: sgd(energyDecay), Rate: 1},
-			{Roles: []params.Role{params.Variational}, Only: []string{"gamma_log_variance", "beta_log_variance"}, Optimizer: sgd(energyDecay), Rate: 1},
+			{Roles: []params.Role{params.Variational}, Only: noiseNames, Optimizer: sgd(energyDecay), Rate: 1},
 		}
 	default:
 		groups = []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}, Rate: energyRate / r.rate}}

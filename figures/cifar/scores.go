@@ -238,8 +238,8 @@ func logits(probabilities []float64) []float64 {
 // float64, and a smaller one counts as this.
 const smallest = 0x1p-150
 
-// metricPosteriorStd names the number of posteriorStd, and logVariance ends the names of parameters that it looks at.
-const metricPosteriorStd, logVariance = "posterior_std", "log_variance"
+// metricPosteriorStd names the number of posteriorStd.
+const metricPosteriorStd = "posterior_std"
 
 // posteriorStd is the geometric mean of the standard deviations of the trained posterior: of weights (MFVI), factors (Rank-1
 // BNN), or the two noise scales of density layers. Other methods have none.
@@ -247,7 +247,7 @@ func posteriorStd(models []*nets.Model) (map[string]float64, error) {
 	sum, n := 0.0, 0
 	for _, member := range models {
 		for v := range member.Store.IterVariables() {
-			if params.RoleOf(v, member.Store) != params.Variational || !strings.HasSuffix(v.Path(), logVariance) {
+			if params.RoleOf(v, member.Store) != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
 				continue
 			}
 			logVariances, _, err := params.Values(member.Store, v.Path())
