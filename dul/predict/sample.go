@@ -38,6 +38,9 @@ type Options struct {
 	// is (but for rounding). They are drawn on the host on all backends. Nil continues
 	// the model's stream of noise: a second call gives other draws.
 	Seed *uint64
+	// Alike gives each input the draws that it would have as the only one, so that equal inputs have equal predictions. It needs a
+	// Seed.
+	Alike bool
 	// Coherent makes each sample one function of the input: all inputs share its noise, in all batches. At each input by
 	// itself predictions have the same distribution as without it; see dul.Density.Dense. It needs a Seed. Layers without
 	// coherent draws are an error: those with noise for each pixel, Gaussian processes, and the settings of dul.Density that Dense names.
@@ -57,6 +60,9 @@ func (o Options) check() error {
 	}
 	if o.Coherent && (o.Seed == nil || o.Training) {
 		return errors.New("predict.Options.Coherent needs a Seed, by which batches share their noise, and no Training, in which a prediction depends on its batch")
+	}
+	if o.Alike && o.Seed == nil {
+		return errors.New("predict.Options.Alike needs a Seed")
 	}
 	return nil
 }
@@ -329,6 +335,9 @@ func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 	seeds := make([]uint64, p.model.Count())
 	copy(seeds, p.model.Seeds())
 	seeded := stochastic.NewSeeded(*p.Seed, seeds, p.model.Replicas > 0)
+	if p.Alike {
+		seeded.Alike()
+	}
 	once := *p
 	once.copies = 1
 	inputs := p.rows(0, 0, examples)

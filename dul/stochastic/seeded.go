@@ -31,6 +31,7 @@ type Seeded struct {
 	coherent       bool // whether all examples must share every draw
 
 	copies          int // of the network in a graph
+	alike           bool // whether all examples have the noise of the first
 	rows            int // of a sample, if the examples of a graph are those of several samples; else 0
 	sample, example int // the first ones of the next execution
 }
@@ -72,6 +73,9 @@ func (s *Seeded) NewBuffers(copies int) *NoiseBuffers {
 // Rows says that the examples of a graph are so many examples once for each of several samples, first those of the first
 // sample.
 func (s *Seeded) Rows(examples int) { s.rows = examples }
+
+// Alike says that all examples have the noise of the example 0.
+func (s *Seeded) Alike() { s.alike = true }
 
 // Apart says whether there is noise, and each example has its own; other has traced the same network with other examples.
 func (s *Seeded) Apart(other *Seeded) bool {
@@ -123,7 +127,10 @@ func (s *Seeded) parts(b noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, pa
 				if s.rows > 0 {
 					k, of = sample+e/s.rows, e%s.rows
 				}
-				if !yield(s.restart(r, number, k, s.example+of), p) {
+				if of += s.example; s.alike {
+					of = 0
+				}
+				if !yield(s.restart(r, number, k, of), p) {
 					return
 				}
 			}

@@ -150,7 +150,8 @@ func likelihoodText(l likelihood.Likelihood) string {
 type Opened struct {
 	likelihood likelihood.Likelihood
 	scale      scale
-	predictor  *predict.Predictor
+	model      *nets.Model
+	one, many  *predict.Predictor // of a single row, and of batches
 }
 
 // An Answer is the prediction of one input.
@@ -161,13 +162,13 @@ type Answer struct {
 	Probabilities []float64
 }
 
-// answerDraws is the number of draws of an answer.
-const answerDraws = 100
+// answerDraws is the number of draws of an answer, and answerBatch that of the rows that are predicted at once.
+const answerDraws, answerBatch = 100, 64
 
 // Open opens a trained network that Engine.Networks kept, as it was trained, such as nets.MLP{Layers: layers, Widths: widths}. Nothing
 // of the experiment is needed. Of an ensemble it opens a single member. Another likelihood is an error, and so is a network that
 // computes something else, such as by other settings of its layers. If the file has parameters of other shapes, the first answer is
-// an error.
+// an error. Answers have 100 draws, by the seed 0; see With.
 func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
 	fail := func(err error) (*Opened, error) {
 		return nil, fmt.Errorf("experiment: opening the network %s: %w", path, err)
@@ -190,12 +191,12 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if err != nil {
 		return fail(err)
 	}
-	m, err := nets.New(backend, network, o.likelihood, 1)
+	o.model, err = nets.New(backend, network, o.likelihood, 1)
 	if err == nil {
-		err = checkpoint.SetTensors(m.Store, named)
+		err = checkpoint.SetTensors(o.model.Store, named)
 	}
 	if err == nil {
-		o.predictor, err = predict.NewPredictor(m, predict.Options{Samples: answerDraws, Seed: new(uint64)})
+		o, err = o.With(answerDraws, 0)
 	}
 	if err != nil {
 		return fail(err)
@@ -204,7 +205,7 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 		x := nets.Floats{Shape: o.scale.Shape}
 		x.Values = make([]float64, x.Size())
 		if is, err := graphOf(network, l, x.Shape); err == nil && is != was {
-			if _, err := o.predictor.Predict(context.Background(), x); err == nil || errors.Is(err, metrics.ErrValue) { // the shapes are right
+			if _, err := o.one.Predict(context.Background(), x); err == nil || errors.Is(err, metrics.ErrValue) { // the shapes are right
 				return fail(fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey]))
 			}
 		}
@@ -226,53 +227,127 @@ func graphOf(network nets.Network, l likelihood.Likelihood, shape []int) (string
 	return hex.EncodeToString(h.Sum(nil)[:8]), err
 }
 
+// With returns the network with so many draws for each answer, which depend on the seed.
+func (o *Opened) With(draws int, seed uint64) (*Opened, error) {
+	if draws < 1 {
+		return nil, fmt.Errorf("experiment: %d draws for an answer; at least 1 is needed", draws)
+	}
+	other, options := *o, predict.Options{Samples: draws, Seed: &seed, Alike: true}
+	var err, manyErr error
+	other.one, err = predict.NewPredictor(o.model, options)
+	options.BatchSize = answerBatch
+	other.many, manyErr = predict.NewPredictor(o.model, options)
+	return &other, errors.Join(err, manyErr)
+}
+
+// Columns are the columns of a row for PredictCells; nil if the network was not trained on a table with categories or missing
+// numbers.
+func (o *Opened) Columns() datasets.Columns { return o.scale.Columns }
+
 // Predict answers for one input, given in the units of the data that the network was trained on, as Regression.X has it.
 // Equal inputs have equal answers. Several goroutines may ask.
-func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err error) {
-	x := nets.Floats{Values: row, Shape: o.scale.Shape}
-	if len(row) != x.Size() {
-		return a, fmt.Errorf("experiment: the input has %d numbers; the network takes %d", len(row), x.Size())
-	}
-	if o.scale.Inputs != nil {
-		x.Values = slices.Clone(row)
-		if err := o.scale.Columns.Fill(x.Values, *o.scale.Inputs); err != nil {
-			return a, fmt.Errorf("experiment: the input %v: %w", row, err)
-		}
-		x.Values = o.scale.Inputs.Transform(x.Values)
-	}
-	p, err := o.predictor.Predict(ctx, x)
+func (o *Opened) Predict(ctx context.Context, row []float64) (Answer, error) {
+	return first(o.PredictAll(ctx, [][]float64{row}))
+}
+
+func first(all []Answer, err error) (Answer, error) {
 	if err != nil {
-		return a, fmt.Errorf("experiment: %w", err)
+		return Answer{}, err
 	}
+	return all[0], nil
+}
+
+// PredictAll is Predict for many inputs, in less time, with an answer for each. An error names the first input that has none,
+// from 0.
+func (o *Opened) PredictAll(ctx context.Context, rows [][]float64) (all []Answer, err error) {
+	x, predictor := nets.Floats{Shape: o.scale.Shape}, o.many
+	if len(rows) == 1 {
+		predictor = o.one
+	}
+	for i, row := range rows {
+		if len(row) != x.Size() {
+			return nil, fmt.Errorf("experiment: %sthe input has %d numbers; the network takes %d", numbered(i, len(rows)), len(row), x.Size())
+		}
+		values := slices.Clone(row)
+		if o.scale.Inputs != nil {
+			if err := o.scale.Columns.Fill(values, *o.scale.Inputs); err != nil {
+				return nil, fmt.Errorf("experiment: %sthe input %v: %w", numbered(i, len(rows)), row, err)
+			}
+			values = o.scale.Inputs.Transform(values)
+		}
+		x.Values = append(x.Values, values...)
+		if x.Len() == mostAnswered || i == len(rows)-1 {
+			found, err := o.answers(ctx, predictor, x)
+			if err != nil {
+				return nil, fmt.Errorf("experiment: %w", err)
+			}
+			all, x.Values = append(all, found...), nil
+		}
+	}
+	return all, nil
+}
+
+// numbered is the number of one of several inputs, for an error.
+func numbered(i, of int) string {
+	if of == 1 {
+		return ""
+	}
+	return fmt.Sprintf("input %d: ", i)
+}
+
+// mostAnswered is how many inputs are predicted before their answers are made, which need less memory.
+const mostAnswered = 4096
+
+// answers are the answers for standardised inputs.
+func (o *Opened) answers(ctx context.Context, predictor *predict.Predictor, x nets.Floats) ([]Answer, error) {
+	p, err := predictor.Predict(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Answer, x.Len())
 	if p.Probabilities != nil {
-		return Answer{Probabilities: p.Probabilities}, nil
+		for i, row := range slices.Collect(slices.Chunk(p.Probabilities, p.Width)) {
+			all[i].Probabilities = row
+		}
+		return all, nil
 	}
 	d, err := p.Predictive(o.likelihood)
 	if err != nil {
-		return a, err
+		return nil, err
 	}
 	mean, _, err := d.Moments()
 	low, lowErr := d.Quantile(0.025)
 	high, highErr := d.Quantile(0.975)
 	if err := errors.Join(err, lowErr, highErr); err != nil {
-		return a, err
+		return nil, err
 	}
-	own := func(t []float64) float64 { return t[0]*o.scale.Unit + o.scale.Zero }
-	return Answer{Mean: own(mean), Low: own(low), High: own(high)}, nil
+	own := func(t float64) float64 { return t*o.scale.Unit + o.scale.Zero }
+	for i := range all {
+		all[i] = Answer{Mean: own(mean[i]), Low: own(low[i]), High: own(high[i])}
+	}
+	return all, nil
 }
 
 // PredictCells is Predict of a row as it stands in a file, without the target: with categories as words, and where numbers
 // may miss also without a value, such as "red", "1.5", "NA". The error tells what is wrong with all cells.
 func (o *Opened) PredictCells(ctx context.Context, cells ...string) (Answer, error) {
+	return first(o.PredictAllCells(ctx, [][]string{cells}))
+}
+
+// PredictAllCells is PredictAll of rows as they stand in a file; see PredictCells.
+func (o *Opened) PredictAllCells(ctx context.Context, table [][]string) ([]Answer, error) {
 	columns := o.scale.Columns
 	if columns == nil {
 		columns = slices.Repeat(datasets.Columns{{Name: "the input"}}, nets.Floats{Shape: o.scale.Shape}.Size())
 	}
-	row, err := columns.Inputs(cells)
-	if err != nil {
-		return Answer{}, fmt.Errorf("experiment: the row %q: %w", cells, err)
+	rows := make([][]float64, len(table))
+	for i, cells := range table {
+		var err error
+		if rows[i], err = columns.Inputs(cells); err != nil {
+			return nil, fmt.Errorf("experiment: %sthe row %q: %w", numbered(i, len(table)), cells, err)
+		}
 	}
-	return o.Predict(ctx, row)
+	return o.PredictAll(ctx, rows)
 }
 
 // An Epoch is a point of a learning curve.

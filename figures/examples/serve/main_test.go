@@ -111,9 +111,57 @@ func TestClients(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for question, want := range map[string]int{"[1]": http.StatusUnprocessableEntity, "[1, null]": http.StatusUnprocessableEntity, `[1, "2\u002e5"]`: http.StatusOK, `{"x": 1}`: http.StatusBadRequest, "": http.StatusBadRequest} {
-		if status, text := ask(question); status != want {
-			t.Errorf("%q: status %d, want %d: %s", question, status, want, text)
+	for _, c := range []struct {
+		question string
+		status   int
+		answer   string
+	}{
+		{"[1]", http.StatusUnprocessableEntity, "1 cells, expected 2"},
+		{"[1, null]", http.StatusUnprocessableEntity, `has no value ("")`},
+		{"[1, true]", http.StatusUnprocessableEntity, `"true" is not a decimal number`},
+		{`[1, "2\u002e5"]`, http.StatusOK, `{"Mean":`},
+		{"[[1, 2], [3, 4]]", http.StatusOK, `},{"Mean":`},
+		{`{"x": 1}`, http.StatusBadRequest, "send a list of numbers"},
+		{"[1, [2]]", http.StatusBadRequest, "cell 1 is neither"},
+		{"[[1, 2], 3]", http.StatusBadRequest, "entry 1 of the list is no list"},
+		{"[1, 2] rubbish", http.StatusBadRequest, "text after the list"},
+		{"[1, 2] [3, 4]", http.StatusBadRequest, "text after the list"},
+		{"", http.StatusBadRequest, "the body is empty"},
+	} {
+		if status, text := ask(c.question); status != c.status || !strings.Contains(text, c.answer) {
+			t.Errorf("%q: status %d, want %d: %s", c.question, status, c.status, text)
 		}
+	}
+
+	// Many rows at once have the answers of each alone, and equal rows equal ones; other draws have others.
+	rows := [][]float64{{1, 2}, {3, 4}, {1, 2}}
+	for len(rows) < 70 {
+		rows = append(rows, []float64{float64(len(rows)) / 10, 1})
+	}
+	many, other := must.Get(o.PredictAll(t.Context(), rows))(t), must.Get(must.Get(o.With(1000, 7))(t).PredictAll(t.Context(), rows))(t)
+	for i, row := range rows {
+		one := must.Get(o.Predict(t.Context(), row))(t)
+		if math.Abs(many[i].Mean-one.Mean) > 1e-4 || math.Abs(many[i].Low-one.Low) > 1e-4 || other[i].Mean == one.Mean || math.Abs(other[i].Mean-one.Mean) > (one.High-one.Low)/4 {
+			t.Errorf("row %d is %+v, alone %+v, with other draws %+v", i, many[i], one, other[i])
+		}
+	}
+	if many[0].Mean != many[2].Mean || len(many) != len(rows) {
+		t.Errorf("equal rows have the answers %+v and %+v", many[0], many[2])
+	}
+	rows[5] = []float64{1}
+	if _, err := o.PredictAll(t.Context(), rows); err == nil || !strings.Contains(err.Error(), "input 5: the input has 1 numbers") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := o.With(0, 1); err == nil {
+		t.Error("no draws are no error")
+	}
+}
+
+// Cells are as the file of the data spells them.
+func TestTableOf(t *testing.T) {
+	columns := datasets.Columns{{Name: "a", Categories: []string{"", "False", "True"}}, {Name: "b", MayMiss: true}}
+	table, several, err := tableOf(strings.NewReader(`[[true, null], [null, 1e3], ["x", 0.10]]`), columns)
+	if err != nil || !several || fmt.Sprintf("%q", table) != `[["True" ""] ["" "1e3"] ["x" "0.10"]]` {
+		t.Errorf("%q, %t, %v", table, several, err)
 	}
 }
