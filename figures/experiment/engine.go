@@ -148,13 +148,16 @@ func (r *run) noteStored(version string) {
 	for _, name := range r.others {
 		r.note(fmt.Sprintf("%s in the store is none of its own files, and may be the conflict copy of a program that synchronises folders: what it has counts where the store has nothing else; merge it, or remove it", name))
 	}
-	count, diverged, last, unseen, versions := 0, 0, time.Time{}, map[string]bool{}, map[string]int{}
+	count, diverged, other, last, unseen, versions := 0, 0, 0, time.Time{}, map[string]bool{}, map[string]bool{}
 	for _, e := range r.order {
 		if e.result == nil {
 			continue
 		}
 		if v := e.result.Version; v != version || unclear(v) {
-			versions[v]++
+			if other++; unclear(v) {
+				v += ", files that may have changed since"
+			}
+			versions[v] = true
 		}
 		for _, name := range e.unseen() {
 			unseen[name.(string)] = true
@@ -170,11 +173,8 @@ func (r *run) noteStored(version string) {
 		return
 	}
 	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.order), last.Format("January 2, 2006"))
-	for _, v := range slices.Sorted(maps.Keys(versions)) {
-		text += fmt.Sprintf("; %d were made by version %s of this project, and this is %s", versions[v], v, version)
-		if unclear(v) {
-			text += ", which need not be the same code"
-		}
+	if len(versions) > 0 {
+		text += fmt.Sprintf("; %d of them were made by other code than this project's version %s: by %s", other, version, strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	}
 	if diverged > 0 {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
