@@ -326,8 +326,7 @@ func exactGapsTable(x *tables.Index) (report.Table, error) {
 	for _, p := range everyGap() {
 		s.Measured = append(s.Measured, p.diagnostics(x)...)
 		for _, m := range everyGapMethods {
-			distance := tables.Mean{Of: p.runs(m), Metric: gapRegion + exactMetrics[0], Decimals: 3, By: func(e experiment.Experiment) int { return e.Split }}
-			difference := tables.Words("–")
+			distance, difference := p.inGap(m), tables.Words("–")
 			if strings.HasPrefix(m.Key, methods.DensityMean.Key) {
 				difference = distance.Over(p.runs(everyGapMethods[0]))
 				difference.Against, difference.Difference = distance.Of, true
@@ -336,6 +335,11 @@ func exactGapsTable(x *tables.Index) (report.Table, error) {
 		}
 	}
 	return s.Make(x)
+}
+
+// inGap is the Wasserstein distance of a method in the gap, whose units are gaps.
+func (p exactProblem) inGap(m experiment.Method) tables.Mean {
+	return tables.Mean{Of: p.runs(m), Metric: gapRegion + exactMetrics[0], Decimals: 3, By: func(e experiment.Experiment) int { return e.Split }}
 }
 
 // exactMetrics are the columns of exactTable, as what follows a region's name in a metric's.

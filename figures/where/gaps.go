@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -35,9 +36,9 @@ func Exhibits() []tables.Exhibit {
 		tables.Exhibit{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Table: exactTable, Picture: ExactFigure},
 		tables.Exhibit{Name: "where-posterior-gaps", Doc: "the same before the runs of where-exact-gaps", Needs: posteriors(everyGap)},
 		tables.Exhibit{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Table: exactGapsTable},
-		tables.Exhibit{Name: "where-holes", Doc: "where data are missing, or where one Gaussian says so? holes of seven sets of inputs (question 11)", Needs: holeRuns},
-		tables.Exhibit{Name: "where-holes-places", Doc: "does a density with more than one place help there? (question 13)", Needs: placesRuns},
-		tables.Exhibit{Name: "where-exact-places", Doc: "is it closer to the exact posterior of every gap? (question 13)", Needs: exactPlacesRuns},
+		tables.Exhibit{Name: "where-holes", Doc: "where data are missing, or where one Gaussian says so? holes of seven sets of inputs (question 11)", Table: holesTable, Needs: holeRuns},
+		tables.Exhibit{Name: "where-holes-places", Doc: "does a density with more than one place help there? (question 13)", Table: placesTable, Needs: placesRuns},
+		tables.Exhibit{Name: "where-exact-places", Doc: "is it closer to the exact posterior of every gap? (question 13)", Table: exactPlacesTable, Needs: exactPlacesRuns},
 		tables.Exhibit{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Table: imageTable, Picture: tables.Picture(prose, report.Forest{ByColumn: true, Numbers: true}, comparedImageTable)},
 		tables.Exhibit{Name: "where-images-all", Doc: "does it with all images of CIFAR-10 at half the size, and noise that is alive?", Table: allImageTable, Needs: func() experiment.Experiments { return allStudy().trainings() }},
 		tables.Exhibit{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Table: functionTable, Picture: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionTable)},
@@ -105,33 +106,65 @@ func (s gapSetting) gaps(dataset string, m experiment.Method) experiment.Experim
 	return crossed(e, e.Task.Data.Splits(), n)
 }
 
+<<<<<<< HEAD
 // nll is the test NLL of a method on a data set, whose units are gaps.
 func (s gapSetting) nll(dataset string, m experiment.Method) tables.Mean {
 	return tables.Mean{Of: s.gaps(dataset, m), Metric: experiment.MetricNLL}
+=======
+// A comparison is of two methods on splits with a gap or a hole, by the test NLL.
+type comparison struct {
+	gapSetting
+	kind          uci.Splits
+	ours, control experiment.Method
+	widths        bool // by the logarithm of the function's standard deviation
+>>>>>>> e7f74952 (Questions 11 and 13 have their tables, which wait for runs)
 }
 
-// differences are the mean test NLL of density less that of a control, on each distinct gap of data sets with the same inputs, as
-// the two loads of Energy have, by the number of the gap. Gaps that share more than 80% of their test rows are one, the first, with
-// their mean. A gap on which a run of the two is missing or diverged is left out.
-func (s gapSetting) differences(x *tables.Index, control experiment.Method, datasets ...string) map[int]float64 {
+// inGaps compares density layers in gaps.
+func (s gapSetting) inGaps(control experiment.Method) comparison {
+	return comparison{gapSetting: s, kind: uci.Gap, ours: methods.Density, control: control}
+}
+
+// units are the means over seeds for each split.
+func (c comparison) units(x *tables.Index, dataset string, m experiment.Method) map[int]float64 {
+	mean := tables.Mean{Metric: results.MetricNLL}
+	if c.widths {
+		mean.Metric = results.MetricModelStd
+	}
+	if mean.Of = c.gaps(dataset, m); c.kind == uci.Hole {
+		mean.Of = c.holes(dataset, m)
+	}
+	found := x.Units(mean)
+	for split, v := range found {
+		if c.widths {
+			found[split] = math.Log(v)
+		}
+	}
+	return found
+}
+
+// differences are ours less the control on each distinct split of data sets with the same inputs, as the two loads of Energy have, by
+// the number of the split. Splits that share more than 80% of their test rows are one, the first, with their mean. A split on which a
+// run of the two is missing or diverged is left out.
+func (c comparison) differences(x *tables.Index, datasets ...string) map[int]float64 {
 	all := map[int][]float64{}
 	for _, dataset := range datasets {
 		own := map[int][]float64{}
-		ours, theirs := x.Units(s.nll(dataset, methods.Density)), x.Units(s.nll(dataset, control))
-		for gap, m := range (uci.Data{Name: dataset, Kind: uci.Gap}).Measured() {
-			if v, has := ours[gap]; has {
-				if w, has := theirs[gap]; has {
+		ours, theirs := c.units(x, dataset, c.ours), c.units(x, dataset, c.control)
+		for split, m := range (uci.Data{Name: dataset, Kind: c.kind}).Measured() {
+			if v, has := ours[split]; has {
+				if w, has := theirs[split]; has {
 					own[m.Same] = append(own[m.Same], v-w)
 				}
 			}
 		}
-		for gap, list := range own {
-			all[gap] = append(all[gap], metrics.Mean(list))
+		for split, list := range own {
+			all[split] = append(all[split], metrics.Mean(list))
 		}
 	}
 	means := map[int]float64{}
-	for gap, list := range all {
-		means[gap] = metrics.Mean(list)
+	for split, list := range all {
+		means[split] = metrics.Mean(list)
 	}
 	return means
 }
@@ -144,18 +177,43 @@ func inOrder(differences map[int]float64) (list []float64) {
 	return list
 }
 
-// ofInputs are the differences of the data sets, together for those with the same inputs.
-func (s gapSetting) ofInputs(x *tables.Index, control experiment.Method, datasets []string) (sets [][]float64) {
+// A measuredSplit is a distinct split with its difference.
+type measuredSplit struct {
+	uci.Measured
+	number     int
+	difference float64
+}
+
+// ofInputs are the differences of data sets, together for those with the same inputs, in the order of the splits.
+func (c comparison) ofInputs(x *tables.Index, datasets []string) (sets [][]measuredSplit) {
 	for _, dataset := range datasets {
-		if of := []string{dataset}; dataset != cooling {
-			if dataset == heating {
-				of = append(of, cooling)
-			}
-			sets = append(sets, inOrder(s.differences(x, control, of...)))
+		of, list := []string{dataset}, []measuredSplit(nil)
+		switch dataset {
+		case cooling:
+			continue
+		case heating:
+			of = append(of, cooling)
 		}
+		differences := c.differences(x, of...)
+		for split, m := range (uci.Data{Name: dataset, Kind: c.kind}).Measured() {
+			if d, has := differences[split]; has {
+				list = append(list, measuredSplit{m, split, d})
+			}
+		}
+		sets = append(sets, list)
 	}
 	return sets
 }
+
+// valuesOf are numbers of splits.
+func valuesOf(splits []measuredSplit, of func(m measuredSplit) float64) (list []float64) {
+	for _, m := range splits {
+		list = append(list, of(m))
+	}
+	return list
+}
+
+func difference(m measuredSplit) float64 { return m.difference }
 
 // heating and cooling are the loads of Energy, which have the same inputs.
 const heating, cooling = "energy", "energy-cooling"
@@ -216,19 +274,19 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 				rows[row] = append(rows[row], cell, tables.Words("%d of %d", lower(list), len(list)))
 			}
 			for row, dataset := range datasets {
-				list := inOrder(of.differences(x, other, dataset))
+				list := inOrder(of.inGaps(other).differences(x, dataset))
 				complete = complete && len(list) > 0
 				add(row, list, list, g.pooled)
 			}
 			var list, tested []float64
 			if complete {
-				sets := of.ofInputs(x, other, datasets)
-				if list = slices.Concat(sets...); g.medians {
+				sets := of.inGaps(other).ofInputs(x, datasets)
+				list = valuesOf(slices.Concat(sets...), difference)
+				if tested = list; g.medians {
+					tested = nil
 					for _, set := range sets {
-						tested = append(tested, median(set).Mean)
+						tested = append(tested, median(valuesOf(set, difference)).Mean)
 					}
-				} else {
-					tested = list
 				}
 			}
 			add(len(datasets), list, tested, false)
@@ -274,7 +332,7 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 					column = append(column, cell)
 				}
 			}
-			signs := slices.Concat(of.ofInputs(x, control, uci.SmallDatasets())...)
+			signs := valuesOf(slices.Concat(of.inGaps(control).ofInputs(x, uci.SmallDatasets())...), difference)
 			test := tables.Waits
 			if n := len(signs); n > 0 {
 				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))

@@ -1,12 +1,17 @@
 package where
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
 
@@ -80,4 +85,181 @@ func exactPlacesRuns() (all experiment.Experiments) {
 		all = append(all, slices.Concat(p.runs(places), p.runs(placesMean))...)
 	}
 	return all
+}
+
+// inHoles compares two methods on holes.
+func (s gapSetting) inHoles(ours, control experiment.Method) comparison {
+	return comparison{gapSetting: s, kind: uci.Hole, ours: ours, control: control}
+}
+
+// correlations are the rank correlations of differences with a measure, of each set.
+func correlations(sets [][]measuredSplit, measure func(m measuredSplit) float64) (list []float64) {
+	for _, set := range sets {
+		list = append(list, metrics.Spearman(valuesOf(set, measure), valuesOf(set, difference)))
+	}
+	return list
+}
+
+// permutations are drawn for a p, and leastSets of the sets must have the sign of the mean that is decided.
+const permutations, leastSets = 10000, 5
+
+// together is the mean of the sets' rank correlations, with its bootstrap interval over sets, and the two-sided p of permutations of
+// the differences within each set. It is 1 if fewer than leastSets have the sign of the mean.
+func together(sets [][]measuredSplit, measure func(m measuredSplit) float64) (d metrics.Difference) {
+	of := correlations(sets, measure)
+	d.Mean = metrics.Mean(of)
+	d.Low, d.High = metrics.Bootstrap([]int{len(of)}, bootstrapDraws, bootstrapSeed, tables.Confidence, metrics.MeanAt(of))
+	if agree := lower(of); d.Mean < 0 && agree < leastSets || d.Mean >= 0 && len(of)-agree < leastSets {
+		d.P = 1
+		return d
+	}
+	random, shuffled, farther := rand.New(rand.NewPCG(bootstrapSeed, 0)), make([][]measuredSplit, len(sets)), 1
+	for range permutations {
+		for i, set := range sets {
+			shuffled[i] = slices.Clone(set)
+			random.Shuffle(len(set), func(a, b int) {
+				shuffled[i][a].difference, shuffled[i][b].difference = shuffled[i][b].difference, shuffled[i][a].difference
+			})
+		}
+		if math.Abs(metrics.Mean(correlations(shuffled, measure))) >= math.Abs(d.Mean)-1e-12 {
+			farther++
+		}
+	}
+	d.P = float64(farther) / (permutations + 1)
+	return d
+}
+
+// holesTable answers question 11: for each setting and set of inputs the rank correlations, over its holes, of differences with the
+// holes' distance and energy, and their means, of which those of the difference to the mean energy are tested.
+func holesTable(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table("where-holes", map[string]int{"Permutations": permutations, "Least": leastSets}), Down: true}
+	s.Columns = []string{"Data set"}
+	s.Legend = "▲ density gains with it, ▽ it loses, significant at 5% for the four tests together. No mark: not significant, or not tested."
+	compared := []struct {
+		title  string
+		of     experiment.Method
+		widths bool
+	}{{"NLL less mean energy", methods.DensityMean, false}, {"NLL less constant", methods.DensityConstant, false}, {"NLL less MC dropout", methods.MCDropout, false}, {"width over mean energy", methods.DensityMean, true}}
+	measures := []struct {
+		title string
+		of    func(m measuredSplit) float64
+	}{{"distance", distance}, {"energy", gaussianEnergy}}
+	for _, c := range compared {
+		for _, measure := range measures {
+			s.Columns = append(s.Columns, c.title+", "+measure.title)
+		}
+	}
+	var names []string
+	for _, dataset := range holeDatasets {
+		if name := uci.DatasetTitle(dataset); dataset == heating {
+			names = append(names, bothLoads)
+		} else if dataset != cooling {
+			names = append(names, name)
+		}
+	}
+	for _, setting := range holeSettings {
+		rows := make([][]tables.Mean, len(names)+1)
+		for _, c := range compared {
+			of := setting.inHoles(methods.Density, c.of)
+			of.widths = c.widths
+			sets := of.ofInputs(x, holeDatasets)
+			missing := slices.ContainsFunc(sets, func(set []measuredSplit) bool { return len(set) < 3 })
+			for _, measure := range measures {
+				for i, rho := range correlations(sets, measure.of) {
+					cell := tables.Words("%+.2f", rho)
+					if len(sets[i]) < 3 {
+						cell = tables.Waits
+					}
+					rows[i] = append(rows[i], cell)
+				}
+				all := tables.Waits
+				if !missing {
+					d := together(sets, measure.of)
+					all = tables.Mean{Words: report.Cell{Difference: &d}, Family: "question 11", Untested: c.of.Key != methods.DensityMean.Key || c.widths}
+				}
+				rows[len(names)] = append(rows[len(names)], all)
+			}
+		}
+		for i, name := range append(names[:len(names):len(names)], "Mean of all") {
+			s.Add(setting.title, name, rows[i]...)
+		}
+	}
+	return s.Make(x)
+}
+
+// overSets is the median of the differences of all sets, with a bootstrap interval that draws sets.
+func overSets(sets [][]measuredSplit) (d metrics.Difference) {
+	of := func(indices []int) float64 {
+		var list []float64
+		for _, i := range indices {
+			list = append(list, valuesOf(sets[i], difference)...)
+		}
+		middle, _, _ := metrics.MedianInterval(list, tables.Confidence, 1, 0)
+		return middle
+	}
+	all := make([]int, len(sets))
+	for i := range all {
+		all[i] = i
+	}
+	d.Mean = of(all)
+	d.Low, d.High = metrics.Bootstrap([]int{len(sets)}, bootstrapDraws, bootstrapSeed, tables.Confidence, of)
+	return d
+}
+
+// placesTable answers question 13 b: on the low holes the differences of the location mixture to LDL and to its own mean energy.
+func placesTable(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table("where-holes-places", nil), Down: true}
+	s.Columns = []string{"Method", "NLL less density", "Lower", "NLL less its mean energy", "Lower ", "Wider than its mean energy"}
+	for _, of := range [][2]experiment.Method{{places, placesMean}, {methods.Density, methods.DensityMean}} {
+		var cells []tables.Mean
+		add := func(control experiment.Method, widths bool) {
+			c := holeSettings[1].inHoles(of[0], control)
+			c.widths = widths
+			sets := c.ofInputs(x, holeDatasets)
+			for i, set := range sets {
+				sets[i] = slices.DeleteFunc(set, func(m measuredSplit) bool { return m.Energy >= 1 })
+			}
+			all := valuesOf(slices.Concat(sets...), difference)
+			share := tables.Words("%d of %d", lower(all), len(all))
+			switch {
+			case slices.ContainsFunc(sets, func(set []measuredSplit) bool { return len(set) == 0 }):
+				cells = append(cells, tables.Waits)
+				if !widths {
+					cells = append(cells, tables.Waits)
+				}
+			case widths:
+				cells = append(cells, tables.Words("%d of %d", len(all)-lower(all), len(all)))
+			default:
+				d := overSets(sets)
+				cells = append(cells, tables.Mean{Words: report.Cell{Difference: &d}, Untested: true}, share)
+			}
+		}
+		if of[0].Same(methods.Density) {
+			cells = append(cells, tables.Words("–"), tables.Words("–"))
+		} else {
+			add(methods.Density, false)
+		}
+		add(of[1], false)
+		add(of[1], true)
+		s.Add("", of[0].Name, cells...)
+	}
+	return s.Make(x)
+}
+
+// exactPlacesTable answers question 13 a: the Wasserstein distance in the gap, and that of the location mixture less it.
+func exactPlacesTable(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table("where-exact-places", map[string]int{"Seeds": exactSeeds}), Down: true}
+	s.Columns = []string{"Method", "Wasserstein distance", "Location mixture less it"}
+	s.Legend = "▲ the location mixture is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant, or not tested."
+	for _, p := range everyGap() {
+		for _, m := range []experiment.Method{places, placesMean, methods.Density, methods.DensityMean} {
+			distance, difference := p.inGap(m), tables.Words("–")
+			if m.Same(placesMean) || m.Same(methods.Density) {
+				difference = distance.Over(p.runs(places))
+				difference.Against, difference.Difference = distance.Of, true
+			}
+			s.Add(p.title, m.Name, distance, difference)
+		}
+	}
+	return s.Make(x)
 }

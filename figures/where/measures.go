@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
@@ -38,7 +37,7 @@ func splitsTable(*tables.Index) (report.Table, error) {
 				}
 				title := uci.DatasetTitle(dataset)
 				if dataset == heating {
-					title = "Energy Efficiency (both loads)"
+					title = bothLoads
 				}
 				t.Rows = append(t.Rows, report.Row{Group: title, Name: fmt.Sprintf("%v %d", kind, k+1), Cells: report.TextCells(fmt.Sprintf("%s, 1 in %d", m.Shape, m.Part), number(m.Distance), number(m.Beyond), hole, number(m.Energy), number(m.Outside), same)})
 			}
@@ -47,34 +46,22 @@ func splitsTable(*tables.Index) (report.Table, error) {
 	return t, nil
 }
 
-// A measuredGap is a distinct gap with the difference of density to a control.
-type measuredGap struct {
-	uci.Measured
-	difference float64
-}
-
-// measuredGaps are the distinct gaps of question 1, of all data sets.
-func (s gapSetting) measuredGaps(x *tables.Index, control experiment.Method) (all []measuredGap, err error) {
-	for _, dataset := range uci.SmallDatasets() {
-		of := []string{dataset}
-		switch dataset {
-		case cooling:
-			continue
-		case heating:
-			of = append(of, cooling)
-		}
-		differences := s.differences(x, control, of...)
-		if len(differences) == 0 {
-			return nil, fmt.Errorf("where: no run of %s on gaps of %s: %w", s.title, dataset, report.ErrNotRun)
-		}
-		for gap, m := range (uci.Data{Name: dataset, Kind: uci.Gap}).Measured() {
-			if d, has := differences[gap]; has {
-				all = append(all, measuredGap{m, d})
-			}
+// distinctGaps are the gaps of question 1 with the differences to the mean energy.
+func (s gapSetting) distinctGaps(x *tables.Index) ([]measuredSplit, error) {
+	sets := s.inGaps(methods.DensityMean).ofInputs(x, uci.SmallDatasets())
+	for _, set := range sets {
+		if len(set) == 0 {
+			return nil, fmt.Errorf("where: the gaps of %d sets of inputs, with %s: %w", len(sets), s.title, report.ErrNotRun)
 		}
 	}
-	return all, nil
+	return slices.Concat(sets...), nil
 }
+
+func distance(m measuredSplit) float64       { return m.Distance }
+func gaussianEnergy(m measuredSplit) float64 { return m.Energy }
+
+// bothLoads is the title of heating and cooling.
+const bothLoads = "Energy Efficiency (both loads)"
 
 // linearNats is up to where the axes of differences are nearly even.
 const linearNats = 0.01
@@ -86,27 +73,24 @@ var gapMarks = []report.Mark{{Name: "one Gaussian finds the gap unlikely", Colou
 func gapPicture(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "where-gaps", Caption: prose.Caption("where-gaps picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(230), Key: report.Key(gapMarks...)}
 	for _, s := range gapSettings {
-		gaps, err := s.measuredGaps(x, methods.DensityMean)
+		gaps, err := s.distinctGaps(x)
 		if err != nil {
 			return f, err
 		}
-		slices.SortFunc(gaps, func(a, b measuredGap) int { return cmp.Compare(a.difference, b.difference) })
-		p, list := report.New(s.title, "gap, in order", "difference of NLL (nats)"), []float64(nil)
-		for _, g := range gaps {
-			list = append(list, g.difference)
-		}
+		slices.SortFunc(gaps, func(a, b measuredSplit) int { return cmp.Compare(a.difference, b.difference) })
+		p := report.New(s.title, "gap, in order", "difference of NLL (nats)")
 		for i, mark := range gapMarks {
-			var at, difference []float64
+			var at, differences []float64
 			for k, g := range gaps {
 				if (g.Energy < 1) == (i == 1) {
-					at, difference = append(at, float64(k+1)), append(difference, g.difference)
+					at, differences = append(at, float64(k+1)), append(differences, g.difference)
 				}
 			}
-			if err := report.Marks(p, at, difference, mark); err != nil {
+			if err := report.Marks(p, at, differences, mark); err != nil {
 				return f, err
 			}
 		}
-		ends, middle := []float64{0, float64(len(gaps) + 1)}, median(list).Mean
+		ends, middle := []float64{0, float64(len(gaps) + 1)}, median(valuesOf(gaps, difference)).Mean
 		if err := errors.Join(report.Line(p, "", ends, []float64{0, 0}, report.Grey), report.Dashes(p, "", ends, []float64{middle, middle}, report.Red)); err != nil {
 			return f, err
 		}
@@ -124,22 +108,16 @@ func gapMeasuresPicture(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "where-gap-measures", Caption: prose.Caption("where-gap-measures picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(250), Key: report.Key(marks...)}
 	for _, axis := range []struct {
 		label string
-		of    func(m uci.Measured) float64
-	}{
-		{"distance of the gap, over the ordinary", func(m uci.Measured) float64 { return m.Distance }},
-		{"energy of the gap, over the average", func(m uci.Measured) float64 { return m.Energy }},
-	} {
+		of    func(m measuredSplit) float64
+	}{{"distance of the gap, over the ordinary", distance}, {"energy of the gap, over the average", gaussianEnergy}} {
 		p, all := report.New("", axis.label, "difference of NLL (nats)"), []float64(nil)
 		for i, s := range gapSettings[1:] {
-			gaps, err := s.measuredGaps(x, methods.DensityMean)
+			gaps, err := s.distinctGaps(x)
 			if err != nil {
 				return f, err
 			}
-			var at, difference []float64
-			for _, g := range gaps {
-				at, difference = append(at, axis.of(g.Measured)), append(difference, g.difference)
-			}
-			if err := report.Marks(p, at, difference, marks[i]); err != nil {
+			at := valuesOf(gaps, axis.of)
+			if err := report.Marks(p, at, valuesOf(gaps, difference), marks[i]); err != nil {
 				return f, err
 			}
 			all = append(all, at...)
