@@ -106,18 +106,12 @@ func (s gapSetting) gaps(dataset string, m experiment.Method) experiment.Experim
 	return crossed(e, e.Task.Data.Splits(), n)
 }
 
-<<<<<<< HEAD
-// nll is the test NLL of a method on a data set, whose units are gaps.
-func (s gapSetting) nll(dataset string, m experiment.Method) tables.Mean {
-	return tables.Mean{Of: s.gaps(dataset, m), Metric: experiment.MetricNLL}
-=======
 // A comparison is of two methods on splits with a gap or a hole, by the test NLL.
 type comparison struct {
 	gapSetting
 	kind          uci.Splits
 	ours, control experiment.Method
 	widths        bool // by the logarithm of the function's standard deviation
->>>>>>> e7f74952 (Questions 11 and 13 have their tables, which wait for runs)
 }
 
 // inGaps compares density layers in gaps.
@@ -127,9 +121,9 @@ func (s gapSetting) inGaps(control experiment.Method) comparison {
 
 // units are the means over seeds for each split.
 func (c comparison) units(x *tables.Index, dataset string, m experiment.Method) map[int]float64 {
-	mean := tables.Mean{Metric: results.MetricNLL}
+	mean := tables.Mean{Metric: experiment.MetricNLL}
 	if c.widths {
-		mean.Metric = results.MetricModelStd
+		mean.Metric = experiment.MetricModelStd
 	}
 	if mean.Of = c.gaps(dataset, m); c.kind == uci.Hole {
 		mean.Of = c.holes(dataset, m)
