@@ -104,7 +104,7 @@ func versionFrom(build *debug.BuildInfo) string {
 	}
 	released := ""
 	switch of := module.Replace; {
-	case of != nil && of.Version != "":
+	case of != nil && of.Version != "" && of.Version != "(devel)":
 		released = of.Path + "@" + of.Version
 	case of != nil && (sourceRevision() == "" || strings.HasSuffix(sourceRevision(), "+dirty")):
 		released = sourceDigest()

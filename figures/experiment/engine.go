@@ -155,7 +155,7 @@ func (r *run) noteStored(version string) {
 		}
 		if v := e.result.Version; v != version || unclear(v) {
 			if other++; unclear(v) {
-				v += ", files that may have changed since"
+				v += " (files that may have changed since)"
 			}
 			versions[v] = true
 		}
@@ -174,7 +174,7 @@ func (r *run) noteStored(version string) {
 	}
 	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.order), last.Format("January 2, 2006"))
 	if len(versions) > 0 {
-		text += fmt.Sprintf("; %d of them were made by other code than this project's version %s: by %s", other, version, strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		text += fmt.Sprintf("; %d of them were made by version %s of this project, and this is %s", other, strings.Join(slices.Sorted(maps.Keys(versions)), ", "), version)
 	}
 	if diverged > 0 {
 		text += fmt.Sprintf("; %d of them diverged", diverged)
