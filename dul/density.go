@@ -133,7 +133,7 @@ type Density struct {
 //
 // so that f(h) has the same distribution as above at each h; the variances fix the covariances. Where the energy is the
 // same for all inputs (MeanEnergy, energy.Constant), W' is 0 and all noise is in the bias. Clip, noise that is not Gaussian
-// and energy.Rank1Mixture have no such draws: Dense panics.
+// and the mixtures of package energy have no such draws: Dense panics.
 //
 // The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)) and, where the
 // energy model has one, log p_energy(h) to the graph's stochastic.LayerLosses. It

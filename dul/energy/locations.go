@@ -22,7 +22,7 @@ import (
 //
 // Unlike a Gaussian around zero it can give a gap between two places of the data a high energy. At the fit the mean of U is D/2 + I,
 // where 0 <= I <= log K is the mutual information of h and its component. I is the batch's in training, and a running mean
-// (0.9 old + 0.1 batch, from 0) in prediction. Without it the noise would be larger than that of the other models, whose mean energy is D/2.
+// (0.9 old + 0.1 batch, from 0) in prediction; replicas must have equally many examples, since rows of padding count. Without it the noise would be larger than that of the other models, whose mean energy is D/2.
 //
 // The means start at draws from N(0, 1), since inputs are standardised; weights are equal and Sigma = I at the start. In a small network a
 // training step takes about 1.5 times that of LDL. There is no Root, and so there are no coherent draws (predict.Options.Coherent).

@@ -65,7 +65,7 @@ type Table struct {
 	Set *datasets.Regression
 	// Count is the number of random splits; 0 means 20.
 	Count int
-	// Parts are splits of your own, such as by time or by groups, in the place of random ones; datasets.GapSplits makes
+	// Parts are splits of your own, such as by time or by groups, in the place of random ones; datasets.HoleSplits makes
 	// some with gaps.
 	Parts []datasets.Split
 	// Classes, if not 0, says that the last column has labels from 0 to Classes-1, for a classification.
