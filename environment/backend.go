@@ -9,6 +9,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
+
+	"densityuncertainty/environment/programs"
 )
 
 // ConfigVariable names the environment variable that overrides the choice of
@@ -196,6 +198,7 @@ func try(config string) (backend compute.Backend, err error) {
 	if err := prepareGPU(config); err != nil {
 		return nil, err
 	}
+	programs.Keep(config)
 	return compute.NewWithConfig(config)
 }
 

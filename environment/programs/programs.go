@@ -1,0 +1,154 @@
+// Package programs keeps on disk what XLA has compiled for the processor, so that a program that starts again loads it,
+// in a thirtieth of the time.
+//
+// They lie in the folder that [Variable] names, by default densityuncertainty-xla in the user's folder of caches. "off"
+// keeps none. The folder takes at most a gigabyte; the programs that were used longest ago go first. Their names are
+// SHA-256 digests of all that they depend on (see key), and of their content, so that a file that was cut, or is of
+// another processor, plugin or flag, is compiled anew. No disk error is more than that.
+package programs
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"densityuncertainty/environment/atomicfile"
+)
+
+// Variable names the environment variable for the folder.
+const Variable = "DENSITYUNCERTAINTY_PROGRAMS"
+
+// limit is what the kept programs may take, in bytes.
+var limit int64 = 1 << 30
+
+// suffix ends the names of kept programs.
+const suffix = ".xla"
+
+// folder is where programs are kept; "" for nowhere.
+func folder() string {
+	switch named := os.Getenv(Variable); named {
+	case "off":
+		return ""
+	case "":
+		caches, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(caches, "densityuncertainty-xla")
+	default:
+		return named
+	}
+}
+
+// digest is SHA-256 of the parts, each with its length.
+func digest(parts ...[]byte) string {
+	h := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d ", len(part))
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// key is the digest of everything that a compiled program depends on: the program, its options, the plugin, the
+// processor's model and features, the number of cores, and the variables that the compiler reads.
+func key(program, options []byte, plugin, processor string) string {
+	parts := [][]byte{program, options, []byte(plugin), []byte(processor), fmt.Append(nil, runtime.NumCPU())}
+	for _, variable := range []string{"XLA_FLAGS", "NPROC"} {
+		parts = append(parts, []byte(os.Getenv(variable)))
+	}
+	return digest(parts...)
+}
+
+// pluginDigest is the digest of a plugin's file. It is kept for the file's name, size and time, as the file has 300 MB.
+func pluginDigest(path, folder string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	name := digest([]byte("plugin"), []byte(path), fmt.Append(nil, info.Size(), info.ModTime().UnixNano()))
+	if known := read(folder, name); known != nil {
+		return string(known), nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	write(folder, name, []byte(sum))
+	return sum, nil
+}
+
+// processor is the model and the features of the processor, from the file that Linux has of it.
+func processor() (string, error) {
+	content, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(content), "\n\n")
+	lines := slices.DeleteFunc(strings.Split(first, "\n"), func(line string) bool { // what changes from moment to moment
+		return strings.HasPrefix(line, "cpu MHz") || strings.HasPrefix(line, "bogomips") || strings.HasPrefix(line, "BogoMIPS")
+	})
+	return strings.Join(lines, "\n"), nil
+}
+
+// read is the content that was kept by a name; nil if there is none, or not all of it.
+func read(folder, name string) []byte {
+	path := filepath.Join(folder, name+suffix)
+	kept, err := os.ReadFile(path)
+	head := len(digest())
+	if err != nil || len(kept) < head || string(kept[:head]) != digest([]byte(name), kept[head:]) {
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // in a folder that may only be read, the order is that of writing
+	return kept[head:]
+}
+
+// write keeps a content by a name, if it can.
+func write(folder, name string, content []byte) {
+	if os.MkdirAll(folder, 0o700) != nil {
+		return
+	}
+	kept := slices.Concat([]byte(digest([]byte(name), content)), content)
+	if atomicfile.WriteBytes(filepath.Join(folder, name+suffix), kept) == nil {
+		trim(folder)
+	}
+}
+
+// trim removes the programs that were used longest ago, until what is left takes at most the limit.
+func trim(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	var files []os.FileInfo
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(info.Name(), suffix) {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b os.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), bytes.Compare([]byte(a.Name()), []byte(b.Name())))
+	})
+	left := limit
+	for _, info := range files {
+		if left -= info.Size(); left < 0 {
+			_ = os.Remove(filepath.Join(folder, info.Name())) // another process may have done it
+		}
+	}
+}
