@@ -49,8 +49,8 @@ func (d Dataset) target(i int) []float64 {
 	return d.Targets[i*t : (i+1)*t]
 }
 
-// Check says why a model with a likelihood can neither be trained nor measured on the examples, nor on others too. Answers
-// may be missing.
+// Check says why a model with a likelihood cannot be trained or measured on the examples and the others. Answers may be
+// missing.
 func (d Dataset) Check(l likelihood.Likelihood, others ...Dataset) error {
 	var inputs []nets.Inputs
 	for _, other := range others {

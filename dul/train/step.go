@@ -28,7 +28,7 @@ type executions struct {
 // An execution is the compiled graph of a step.
 type execution struct {
 	exec  *model.Exec
-	sheet *stochastic.NoiseBuffers // nil for noise that is drawn in the graph
+	noise *stochastic.NoiseBuffers // nil for noise that is drawn in the graph
 }
 
 // close frees the graphs and their buffers of noise.
@@ -36,8 +36,8 @@ func (e *executions) close() error {
 	var failures []error
 	for _, c := range e.compiled {
 		c.exec.Finalize()
-		if c.sheet != nil {
-			failures = append(failures, c.sheet.Release(e.model.Store))
+		if c.noise != nil {
+			failures = append(failures, c.noise.Release(e.model.Store))
 		}
 	}
 	return errors.Join(failures...)
@@ -55,8 +55,8 @@ func (e *executions) execute(b batch, rate float64, t int) (losses [][]float64, 
 	case !found:
 		c = e.compile(b.rows) // which draws the noise of the first step
 		e.compiled[b.rows] = c
-	case c.sheet != nil:
-		if err := c.sheet.Refresh(); err != nil {
+	case c.noise != nil:
+		if err := c.noise.Refresh(); err != nil {
 			return nil, false, err
 		}
 	}
@@ -79,13 +79,13 @@ func (e *executions) execute(b batch, rate float64, t int) (losses [][]float64, 
 func (e *executions) compile(rows int) *execution {
 	m, c := e.model, &execution{}
 	if m.Host != nil {
-		c.sheet = m.Host.NewBuffers()
+		c.noise = m.Host.NewBuffers()
 	}
 	c.exec = model.MustNewExec(m.Backend, m.Store, func(root *model.Scope, args []*graph.Node) *graph.Node {
 		defer nets.PanicWithError("building the training step")
 		g := args[0].Graph()
-		if c.sheet != nil {
-			stochastic.SetNoiseSource(g, c.sheet)
+		if c.noise != nil {
+			stochastic.SetNoiseSource(g, c.noise)
 		}
 		root.Store().SetTraining(g, true)
 		x, targets, weights := e.source.step(args, rows)

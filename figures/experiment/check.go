@@ -137,8 +137,8 @@ func (e Experiment) takesReplicas() bool {
 	return err == nil && nets.TakesReplicas(network)
 }
 
-// suit says what of an experiment's recipe does not suit its network.
-func (t Traits) suit(e Experiment) error {
+// checkRecipe says what of an experiment's recipe does not suit its network.
+func (t Traits) checkRecipe(e Experiment) error {
 	r := e.Recipe
 	var all problems
 	for name, groups := range map[string][]train.Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {

@@ -25,7 +25,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	return Engine{}.Run(ctx, list...)
 }
 
-// Run returns the results of experiments, in their order and each once. Everything that is wrong with an experiment is
+// Run returns one result for each experiment, in order; repeated experiments have one. Everything that is wrong with an experiment is
 // an error before anything is trained. If an experiment fails later, the
 // others go on: Run returns their results together with an error that names what failed.
 //
@@ -194,16 +194,16 @@ func (p *planned) measureStored() (changed bool, err error) {
 	if p.result.Diverged || len(p.Task.Metrics) == 0 && p.Task.After == nil {
 		return false, nil
 	}
-	said, err := p.result.Predictions()
+	predictions, err := p.result.Predictions()
 	switch {
 	case err != nil:
 		return false, err
-	case said.Partial:
+	case predictions.Partial:
 		return false, p.problem(fmt.Errorf("only a part of them was kept: %w", ErrNoPredictions))
-	case p.Task.After != nil && said.Inspected == nil:
+	case p.Task.After != nil && predictions.Inspected == nil:
 		return false, p.problem(errors.New("the stored result is without Task.After, and its networks are gone; leave After out, or use another store"))
 	}
-	found, err := measure(p.Experiment, said, p.Task.Metrics)
+	found, err := measure(p.Experiment, predictions, p.Task.Metrics)
 	for name, v := range found {
 		if was, has := p.result.Metrics[name]; !has || was != v && !(math.Abs(was-v) <= 1e-9*math.Abs(was)) && !(math.IsNaN(was) && math.IsNaN(v)) {
 			p.result.Metrics[name], changed = v, true // its code may have changed
@@ -213,7 +213,7 @@ func (p *planned) measureStored() (changed bool, err error) {
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. The longest come first: begun last, they would have the end to themselves.
+// experiments. The longest come first: started last, they would have the end to themselves.
 func (r *run) units() (all []unit) {
 	for _, g := range r.groups {
 		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
@@ -241,7 +241,7 @@ func (r *run) workers(ctx context.Context, units []unit) error {
 	close(next)
 	var all sync.WaitGroup
 	work := workOf(units)
-	for begun, wanted := 0, 1; begun < wanted; begun++ {
+	for started, wanted := 0, 1; started < wanted; started++ {
 		backend, choice, err := environment.OpenFor(work)
 		if err != nil {
 			stop(err)
@@ -279,7 +279,7 @@ const worthCompiling = 2e6
 func workOf(units []unit) environment.Work {
 	total := 0.0
 	for _, u := range units {
-		if u[0].images {
+		if u[0].group.images {
 			return environment.Images
 		}
 		total += u.cost()
@@ -346,7 +346,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 	if len(usable) == 0 {
 		return nil
 	}
-	if err := u[0].checkData(ctx, u[0].Task.Data, loaded); err != nil {
+	if err := u[0].group.checkData(ctx, u[0].Task.Data, loaded); err != nil {
 		for _, e := range usable {
 			r.fail(ctx, e, e.problem(err))
 		}
@@ -368,7 +368,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			alike[key], all = f, append(all, f)
 		}
 		f.list, f.data, f.failed = append(f.list, e), append(f.data, d), append(f.failed, nil)
-		f.said = append(f.said, &Predictions{Experiment: e.id, Split: e.Split, Unit: d.Unit, Zero: d.Zero})
+		f.predictions = append(f.predictions, &Predictions{Experiment: e.id, Split: e.Split, Unit: d.Unit, Zero: d.Zero})
 	}
 	return all
 }
@@ -394,46 +394,46 @@ func (f *fit) carryOut(ctx context.Context) error {
 	if err := f.trainAndPredict(ctx); err != nil {
 		err = fmt.Errorf("experiment: %v: %w", f.list, err)
 		for _, e := range f.list {
-			f.fail(ctx, e, err)
+			f.run.fail(ctx, e, err)
 		}
 		return nil
 	}
 	finished := true
 	for i, e := range f.list {
-		p := f.said[i]
+		p := f.predictions[i]
 		line := Result{
-			ID: e.id, Group: e.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, predictions: p,
+			ID: e.id, Group: e.group.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, predictions: p,
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
 		err := f.failed[i]
 		if p.Diverged {
 			line.Reason = cmp.Or(p.Reason, "a program did not say why")
-			f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
+			f.run.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
 			err = nil
 		} else if err == nil {
 			line.Metrics, err = measure(e.Experiment, p, e.Task.Metrics)
 		}
 		if bad := line.NotFinite(); len(bad) > 0 {
-			f.note(fmt.Sprintf("%v: not finite are %v", e, bad))
+			f.run.note(fmt.Sprintf("%v: not finite are %v", e, bad))
 		}
 		if err != nil {
-			f.fail(ctx, e, err)
+			f.run.fail(ctx, e, err)
 			finished = false
 			continue
 		}
-		if f.Store != nil {
-			if err := f.Store.keep(&line, e.line); err != nil {
+		if f.run.Store != nil {
+			if err := f.run.Store.keep(&line, e.group.line); err != nil {
 				return fmt.Errorf("the result could not be kept: %w", err)
 			}
 		}
-		f.mu.Lock()
+		f.run.mu.Lock()
 		e.result = &line
-		f.mu.Unlock()
+		f.run.mu.Unlock()
 	}
 	if f.folder != "" && finished {
 		if err := os.RemoveAll(f.folder); err != nil {
-			f.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", f.list, err))
+			f.run.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", f.list, err))
 		}
 	}
 	return nil
@@ -445,8 +445,8 @@ func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	if program := f.first().program(); program != nil {
 		return f.carryOutBy(ctx, program)
 	}
-	if f.Store != nil {
-		f.folder = f.Store.work(f.list.ids())
+	if f.run.Store != nil {
+		f.folder = f.run.Store.work(f.list.ids())
 	}
 	if err := f.train(ctx); err != nil {
 		return fmt.Errorf("training: %w", err)

@@ -24,14 +24,14 @@ import (
 // A fit trains the networks of some experiments and predicts by them: all networks of several experiments as replicas
 // of one graph, or the members of a single experiment one after the other.
 type fit struct {
-	*run
-	list    unit
-	data    []Data         // of each experiment
-	said    []*Predictions // of each experiment
-	failed  []error        // of each experiment, why its trained networks give no result
-	backend compute.Backend
-	info    environment.Info
-	folder  string // for checkpoints; "" keeps none
+	run         *run
+	list        unit
+	data        []Data         // of each experiment
+	predictions []*Predictions // of each experiment
+	failed      []error        // of each experiment, why its trained networks give no result
+	backend     compute.Backend
+	info        environment.Info
+	folder      string // for checkpoints; "" keeps none
 
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
@@ -64,7 +64,7 @@ func (f *fit) train(ctx context.Context) error {
 	}
 	seeds := forEachNetwork(f, func(i, member int) uint64 { return f.list[i].networkSeed(member) })
 	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Train })
-	for i := 0; i < len(seeds) && !f.said[0].Diverged; i += f.together() {
+	for i := 0; i < len(seeds) && !f.predictions[0].Diverged; i += f.together() {
 		if err := f.trainModel(ctx, seeds[i:i+f.together()], sets[i:i+f.together()], i); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (f *fit) train(ctx context.Context) error {
 
 // together is how many networks are one model: all of them as its replicas, or a single one.
 func (f *fit) together() int {
-	if f.first().replicas {
+	if f.first().group.replicas {
 		return len(f.list) * f.members()
 	}
 	return 1
@@ -100,7 +100,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	f.models = append(f.models, m)
 	if diverged != nil {
 		for _, d := range diverged.Diverged {
-			f.said[d.Replica/f.members()].diverge(fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
+			f.predictions[d.Replica/f.members()].diverge(fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
 		}
 		if len(diverged.Diverged) == f.together() {
 			return nil
@@ -138,7 +138,7 @@ func (f *fit) trainer(model int) train.Trainer {
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
 		if err := f.keepEpoch(model, at); err != nil {
-			f.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.list, at.Epoch, err))
+			f.run.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.list, at.Epoch, err))
 		}
 		what := "training"
 		if at.Pretraining {
@@ -147,9 +147,9 @@ func (f *fit) trainer(model int) train.Trainer {
 		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
 		f.report((float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
 	}
-	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.list, text)) }
+	t.Notes = func(text string) { f.run.note(fmt.Sprintf("%v: %s", f.list, text)) }
 	if f.folder != "" {
-		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.CheckpointEvery, Version: f.info.Version}
+		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.run.CheckpointEvery, Version: f.info.Version}
 	}
 	if recipe.EarlyStopping {
 		t.EarlyStopping = f.earlyStopping()
@@ -165,13 +165,13 @@ const (
 
 // keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
 func (f *fit) keepEpoch(model int, at train.Progress) error {
-	if f.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
+	if f.run.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
 		return nil
 	}
 	l := at.Losses
 	line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy)
 	for _, e := range f.list {
-		file, whole := filepath.Join(f.Curves, e.id+csvExtension), line
+		file, whole := filepath.Join(f.run.Curves, e.id+csvExtension), line
 		if _, missing := os.Stat(file); missing != nil {
 			whole = curveHead + line
 		}
@@ -184,16 +184,16 @@ func (f *fit) keepEpoch(model int, at train.Progress) error {
 
 // report passes on how much is done.
 func (f *fit) report(done float64, note string) {
-	if f.Progress == nil {
+	if f.run.Progress == nil {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.run.mu.Lock()
+	defer f.run.mu.Unlock()
 	for _, e := range f.list {
-		f.finished(e, done)
+		f.run.finished(e, done)
 	}
-	f.reported = min(max(f.reported, f.done/f.cost), 1)
-	f.Progress(f.reported, fmt.Sprintf("%v: %s", f.list, note))
+	f.run.reported = min(max(f.run.reported, f.run.done/f.run.cost), 1)
+	f.run.Progress(f.run.reported, fmt.Sprintf("%v: %s", f.list, note))
 }
 
 // scoredEpochs is how many epochs early stopping chooses from at most.
@@ -223,7 +223,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 }
 
 func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
-	if f.first().replicas {
+	if f.first().group.replicas {
 		return nets.NewReplicas(f.backend, network, l, seeds...)
 	}
 	return nets.New(f.backend, network, l, seeds[0])
@@ -243,7 +243,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 		return nil, 0, err
 	}
 	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: m.Replicas == 0}
-	if f.first().images {
+	if f.first().group.images {
 		options.BatchSize = startBatch
 		x[0] = firstInputs(x[0], startImages)
 	}
@@ -274,7 +274,7 @@ func (f *fit) prediction(set Set, p *predict.Prediction) Prediction {
 // draw predicts sets by a model: of replicas each its own, and else one.
 func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*predict.Prediction, error) {
 	e := f.first()
-	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.first().traits.Energies, KeepOutputs: f.keepOutputs}
+	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.first().group.traits.Energies, KeepOutputs: f.keepOutputs}
 	if options.Coherent = e.Recipe.Coherent; options.Coherent {
 		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
 	}
@@ -298,33 +298,33 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 
 // predict predicts all sets of all experiments.
 func (f *fit) predict(ctx context.Context) error {
-	if !slices.ContainsFunc(f.said, func(p *Predictions) bool { return !p.Diverged }) {
+	if !slices.ContainsFunc(f.predictions, func(p *Predictions) bool { return !p.Diverged }) {
 		return nil
 	}
 	var each map[string]map[string][]float64
 	if after := f.first().Task.After; after != nil {
 		numbers, found, err := after(ctx, f.models, f.data[0])
 		if errors.Is(err, metrics.ErrValue) {
-			f.said[0].diverge("Task.After: " + err.Error())
+			f.predictions[0].diverge("Task.After: " + err.Error())
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("Task.After: %w", err)
 		}
-		f.said[0].Inspected, each = map[string]float64{}, found // not nil, which says that the networks were asked
-		maps.Copy(f.said[0].Inspected, numbers)
+		f.predictions[0].Inspected, each = map[string]float64{}, found // not nil, which says that the networks were asked
+		maps.Copy(f.predictions[0].Inspected, numbers)
 	}
 	for k, set := range f.data[0].Sets {
 		f.report(1, fmt.Sprintf("predicting the set %q", set.Name))
 		drawn, err := f.drawSet(ctx, k)
 		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
-			f.said[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
+			f.predictions[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("the set %q: %w", set.Name, err)
 		}
-		for i, p := range f.said {
+		for i, p := range f.predictions {
 			found, err := predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...)
 			if err != nil {
 				return fmt.Errorf("the set %q: %w", set.Name, err)
@@ -345,14 +345,14 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 	e, d := f.list[0], f.data[0]
 	p, err := program.Run(ctx, e.Experiment, d, func(done float64, note string) { f.report(done, note) })
 	if errors.Is(err, train.ErrDiverged) {
-		f.said[0].diverge(err.Error())
+		f.predictions[0].diverge(err.Error())
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, d.Unit, d.Zero
-	f.said[0] = p
+	f.predictions[0] = p
 	return nil
 }
 

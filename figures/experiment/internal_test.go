@@ -198,7 +198,7 @@ func TestUnitsInOrder(t *testing.T) {
 	r := &run{}
 	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
 		one := &planned{id: fmt.Sprint(i), group: &group{cost: cost}}
-		one.list, r.order = []*planned{one}, append(r.order, one)
+		one.group.list, r.order = []*planned{one}, append(r.order, one)
 		r.groups = append([]*group{one.group}, r.groups...)
 	}
 	var got string

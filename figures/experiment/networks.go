@@ -92,11 +92,11 @@ func (r *run) checkKept() error {
 
 // keepNetworks keeps the trained networks, each in a file of its own.
 func (f *fit) keepNetworks() error {
-	if f.Networks == "" {
+	if f.run.Networks == "" {
 		return nil
 	}
 	for i, e := range f.list {
-		if f.said[i].Diverged {
+		if f.predictions[i].Diverged {
 			continue
 		}
 		d := f.data[i]
@@ -121,7 +121,7 @@ func (f *fit) keepNetworks() error {
 			m, err := f.models[number/f.together()].Replica(number % f.together())
 			if err == nil {
 				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph}
-				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, e.Method.networkFile(e.id, member)), metadata)
+				err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
 			}
 			if err != nil {
 				return fmt.Errorf("keeping the trained network: %w", err)

@@ -34,8 +34,8 @@ type Engine struct {
 // A planned is an experiment of a run with its identity, which for your own data takes time to find.
 type planned struct {
 	Experiment
-	*group
-	id string
+	group *group
+	id    string
 
 	// What has come of it; see run.mu.
 	result *Result // nil while there is none
@@ -139,7 +139,7 @@ func (g *group) inspect(ctx context.Context, e Experiment) (d Data, err error) {
 	if g.traits, err = traitsWith(e, d); err != nil {
 		return d, err
 	}
-	if err := g.traits.suit(e); err != nil {
+	if err := g.traits.checkRecipe(e); err != nil {
 		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !g.traits.Energies || of.Noise && !g.traits.Noise) {
 			err = fmt.Errorf("Task.Network has nothing of the Method's layers: build its layers by layers.Dense of the first argument; so %w", err)
 		}
@@ -160,7 +160,7 @@ func (g *group) inspect(ctx context.Context, e Experiment) (d Data, err error) {
 // A unit is experiments of a group that are carried out together.
 type unit []*planned
 
-func (u unit) cost() float64 { return u[0].cost * float64(len(u)) }
+func (u unit) cost() float64 { return u[0].group.cost * float64(len(u)) }
 
 func (u unit) ids() (all []string) {
 	for _, e := range u {
@@ -173,7 +173,7 @@ func (u unit) String() string {
 	if len(u) == 1 {
 		return u[0].String()
 	}
-	return fmt.Sprintf("%s on %s, %d splits and seeds", u[0].line.Method, u[0].line.Task, len(u))
+	return fmt.Sprintf("%s on %s, %d splits and seeds", u[0].group.line.Method, u[0].group.line.Task, len(u))
 }
 
 // A run is the state of Engine.Run.
@@ -205,7 +205,7 @@ func (r *run) note(text string) {
 
 // finished notes which part of an experiment is done, from 0 to 1.
 func (r *run) finished(e *planned, part float64) {
-	r.done += e.cost * (part - e.part)
+	r.done += e.group.cost * (part - e.part)
 	e.part = part
 }
 

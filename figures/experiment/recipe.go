@@ -59,8 +59,8 @@ func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experi
 }
 
 // Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
-// that the runs of one cell of a table have independent initial values too. Data that say that they cannot be, such as a
-// set that there is not, are an error.
+// that the runs of one cell of a table have independent initial values too. Data whose Check fails, such as an unknown data
+// set, are an error.
 func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
 	var all Experiments
 	for _, source := range data {
