@@ -31,7 +31,13 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]*Predict
 	}
 	both := *m
 	both.Network, both.Likelihood = moments{network}, withVariance{}
-	p, err := NewPredictor(&both, Options{Samples: 1})
+	o := Options{Samples: 1}
+	for _, inputs := range x {
+		if inputs != nil { // which is an error
+			o.BatchSize = max(o.BatchSize, inputs.Len()) // all at once
+		}
+	}
+	p, err := NewPredictor(&both, o)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Samples is the number M of samples; 0 means 25, as in the paper.
 	Samples int
-	// BatchSize is the number of inputs that are computed at once; 0 means all, and of images 128 on the pure Go backend and
-	// 500 on any other.
+	// BatchSize is the number of inputs that are computed at once; 0 means all, but at most 4096, and of images 128 on the pure Go
+	// backend and 500 on any other. With Training 0 means all of any others.
 	BatchSize int
 	// KeepOutputs keeps the outputs of all samples also where class probabilities
 	// are computed of them.
@@ -76,11 +76,17 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) Options {
 			o.BatchSize = 128
 		}
 	}
+	if o.BatchSize == 0 && !o.Training {
+		o.BatchSize = mostRows
+	}
 	if o.BatchSize == 0 || o.BatchSize > n {
 		o.BatchSize = n
 	}
 	return o
 }
+
+// mostRows is how many rows are computed at once unless Options say so: more take more memory and no less time.
+const mostRows = 4096
 
 // A Prediction is what M samples say of N inputs.
 type Prediction struct {

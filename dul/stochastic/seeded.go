@@ -30,10 +30,10 @@ type Seeded struct {
 	tracedExamples int
 	coherent       bool // whether all examples must share every draw
 
-	copies          int // of the network in a graph
+	copies          int  // of the network in a graph
 	alike           bool // whether all examples have the noise of the first
-	rows            int // of a sample, if the examples of a graph are those of several samples; else 0
-	sample, example int // the first ones of the next execution
+	rows            int  // of a sample, if the examples of a graph are those of several samples; else 0
+	sample, example int  // the first ones of the next execution
 }
 
 // NewSeeded makes a source for one seed and the seeds of the replicas. replicated says

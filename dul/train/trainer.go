@@ -42,6 +42,9 @@ type Settings struct {
 	// is an error, as they would stay what they are at the start. To leave them so,
 	// keep params.Generative out of the Groups.
 	LogLikelihoodScale float64
+	// ClipNorm, if not 0, is the largest norm of the gradient: if sqrt(sum g^2) over all parameters that are trained, of each replica
+	// by itself, is above it, the gradient is multiplied by ClipNorm / norm, before weight decay (Pascanu, Mikolov & Bengio 2013).
+	ClipNorm float64
 	// WeightEnergies multiplies each example's part of the generative objective by
 	//
 	//	p (1 - p),   for K classes 1/2 sum_k p_k (1 - p_k),
@@ -161,6 +164,7 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 			need(err == nil, "%s[%d]: %w", name, i, err)
 		}
 	}
+	need(amount(s.ClipNorm), "ClipNorm is %g; it must be finite and not negative, and 0 clips nothing", s.ClipNorm)
 	need(amount(s.LogLikelihoodScale), "LogLikelihoodScale is %g; it must be finite and not negative", s.LogLikelihoodScale)
 	if _, is := l.(likelihood.Classification); s.WeightEnergies && !is {
 		need(false, "WeightEnergies weighs examples by the probabilities of their classes, and a %T has none; leave it off", l)

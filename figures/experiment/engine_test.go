@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -526,6 +527,25 @@ func TestProgress(t *testing.T) {
 	if calls == 0 || last < 0.99 {
 		t.Errorf("%d calls, the last with %v", calls, last)
 	}
+	// Predictions of many rows are most of the work, and move it.
+	e, moved := adapted(t, baselines.MFVI{}), map[float64]bool{}
+	d := line(10000, 1)
+	d.Targets[0] = 0
+	e.Task.Data = experiment.Arrays{Train: d, Sets: []experiment.Set{{Name: "test", Dataset: d}}}
+	e.Recipe.Epochs, e.Recipe.BatchSize, e.Recipe.Samples, e.Task.Metrics = 1, 5000, 30, nil
+	last, en.Progress = 0, func(done float64, note string) {
+		if strings.Contains(note, "predicting") {
+			moved[done] = true
+		}
+		last = done
+	}
+	must.Get(en.Run(context.Background(), e))(t)
+	if len(moved) != 4 || slices.Min(slices.Collect(maps.Keys(moved))) > 0.2 || last < 0.99 { // before and after batches of 4096
+		t.Errorf("while predicting %v are done", moved)
+	}
+	if len(moved) == 0 {
+		t.Errorf("%d calls, the last with %v", calls, last)
+	}
 }
 
 // irregular is a source whose split 1 has another set, and whose split 2 has a label too many.
@@ -693,5 +713,16 @@ func TestCurves(t *testing.T) {
 	}
 	if got := must.Get(experiment.Curve(engine.Curves, own))(t); got != nil {
 		t.Errorf("what was not trained has the curve %v", got)
+	}
+
+	// A held-out loss is in each epoch's line, and changes nothing of the training.
+	held := adapted(t, baselines.MFVI{})
+	held.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 3, HeldOut: 0.2}
+	plain, kept := must.Get(experiment.Run(t.Context(), allSplits(held)...))(t), must.Get(experiment.Engine{Curves: folder}.Run(t.Context(), allSplits(held)...))(t)
+	for i, r := range kept {
+		epochs := must.Get(experiment.Curve(folder, *r.Experiment))(t)
+		if before, now := epochs[0].HeldOut, epochs[len(epochs)-1].HeldOut; !(before > 0 && now > 0 && before != now) || r.Difference(plain[i]) != "" {
+			t.Errorf("split %d: the held-out losses are %g and %g, and the metrics differ: %s", i, before, now, r.Difference(plain[i]))
+		}
 	}
 }

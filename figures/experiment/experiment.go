@@ -175,8 +175,9 @@ type Recipe struct {
 
 	// Samples is the number of draws from each network. It is 1 for a network without noise.
 	Samples int
-	// PredictBatch is how many examples are predicted at once. 0 means all. For images 0 means 128 on the pure Go backend,
-	// and 500 on any other. Noise is drawn batch by batch, so that other batches have other draws.
+	// PredictBatch is how many examples are predicted at once. 0 means 4096 at most, and for images 128 on the pure Go backend,
+	// and 500 on any other; a data set of this module is predicted as a whole, as it was for the stored results. Noise is drawn
+	// batch by batch, so that other batches have other draws.
 	PredictBatch int
 	// SharedNoise draws the noise of all predicted sets from the stream that training left, one set after the other.
 	// Which sets there are, and their order, then changes the draws. Without it each set has a stream of its own, made

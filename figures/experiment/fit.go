@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -92,7 +93,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	err = f.trainer(member).Fit(ctx, m, sets...)
+	err = f.trainer(ctx, m, member).Fit(ctx, m, sets...)
 	var diverged *train.DivergedError
 	if err != nil && !errors.As(err, &diverged) {
 		return err
@@ -131,13 +132,13 @@ func (f *fit) finish(m *nets.Model, head Head) error {
 	return nil
 }
 
-// trainer is the training of one of the models.
-func (f *fit) trainer(model int) train.Trainer {
+// trainer is the training of m, one of the models.
+func (f *fit) trainer(ctx context.Context, m *nets.Model, model int) train.Trainer {
 	recipe, models := f.first().Recipe, len(f.list)*f.members()/f.together()
 	t := train.Trainer{Settings: recipe.Settings}
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
-		if err := f.keepEpoch(model, at); err != nil {
+		if err := f.keepEpoch(ctx, m, model, at); err != nil {
 			f.run.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.list, at.Epoch, err))
 		}
 		what := "training"
@@ -145,7 +146,7 @@ func (f *fit) trainer(model int) train.Trainer {
 			what = "generative pretraining"
 		}
 		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
-		f.report((float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
+		f.report(f.trainPart()*(float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
 	}
 	t.Notes = func(text string) { f.run.note(fmt.Sprintf("%v: %s", f.list, text)) }
 	if f.folder != "" {
@@ -157,20 +158,44 @@ func (f *fit) trainer(model int) train.Trainer {
 	return t
 }
 
-// The first line of a file of Engine.Curves, and the format of the others.
+// trainPart is about which part of the work training is; predictions are the rest. A step of training takes about three times as
+// long as a prediction of its examples.
+func (f *fit) trainPart() float64 {
+	e, predicted := f.first(), 0
+	for _, set := range f.data[0].Sets {
+		predicted += set.Len() * e.Recipe.Samples
+	}
+	trained := 3 * f.data[0].Train.Len() * (e.Recipe.Epochs + e.Recipe.PretrainEpochs)
+	return float64(trained) / float64(trained+predicted)
+}
+
+// The first line of a file of Engine.Curves, and the format of the others, which in older files lack the last column.
 const (
-	curveHead = "model,epoch,pretraining,objective,nll,kl,log_likelihood,accuracy\n"
-	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g\n"
+	curveHead = "model,epoch,pretraining,objective,nll,kl,log_likelihood,accuracy,held_out\n"
+	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g,%g\n"
 )
 
 // keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
-func (f *fit) keepEpoch(model int, at train.Progress) error {
+func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.Progress) error {
 	if f.run.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
 		return nil
 	}
+	var held []float64
+	if last := f.first().Recipe.PretrainEpochs + f.first().Recipe.Epochs; !at.Pretraining && f.data[0].HeldOut.Inputs != nil && f.first().Method.Process == nil &&
+		((at.Epoch-f.first().Recipe.PretrainEpochs)%f.scoredEvery() == 0 || at.Epoch == last) {
+		var err error
+		if held, err = f.heldOut(ctx, m, func(o *predict.Options) { o.Seed = new(uint64) }); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
 	l := at.Losses
-	line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy)
-	for _, e := range f.list {
+	for i, e := range f.list {
+		of := math.NaN() // of the experiment's networks in this model
+		if held != nil {
+			own := held[i*len(held)/len(f.list) : (i+1)*len(held)/len(f.list)]
+			of = floats.Sum(own) / float64(len(own))
+		}
+		line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy, of)
 		file, whole := filepath.Join(f.run.Curves, e.id+csvExtension), line
 		if _, missing := os.Stat(file); missing != nil {
 			whole = curveHead + line
@@ -199,27 +224,35 @@ func (f *fit) report(done float64, note string) {
 // scoredEpochs is how many epochs early stopping chooses from at most.
 const scoredEpochs = 100
 
-// earlyStopping scores networks by their negative log-likelihood of the held-out examples, or the loss of quantiles.
+// scoredEvery is after how many epochs networks are scored by held-out examples.
+func (f *fit) scoredEvery() int { return (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs }
+
+// earlyStopping scores networks by held-out examples.
 func (f *fit) earlyStopping() train.EarlyStopping {
-	held := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].HeldOut })
-	every := (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs
-	return train.EarlyStopping{Every: every, Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
-		found, err := f.draw(ctx, m, held[:f.together()])
-		if err != nil {
-			return nil, fmt.Errorf("predicting held-out examples: %w", err)
-		}
-		scores := make([]float64, len(found))
-		for i := range found {
-			p := f.prediction(Set{Dataset: held[i]}, found[i])
-			if scores[i] = math.NaN(); p.notFinite() != "" {
-				continue
-			}
-			if scores[i], err = p.loss(); err != nil {
-				return nil, err
-			}
-		}
-		return scores, nil
+	return train.EarlyStopping{Every: f.scoredEvery(), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
+		return f.heldOut(ctx, m, func(*predict.Options) {})
 	}}
+}
+
+// heldOut is the negative log-likelihood of the held-out examples by each network of a model, or the loss of quantiles; NaN where it
+// is not finite.
+func (f *fit) heldOut(ctx context.Context, m *nets.Model, change func(o *predict.Options)) ([]float64, error) {
+	held := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].HeldOut })
+	found, err := f.draw(ctx, m, held[:f.together()], change)
+	if err != nil {
+		return nil, fmt.Errorf("predicting held-out examples: %w", err)
+	}
+	scores := make([]float64, len(found))
+	for i := range found {
+		p := f.prediction(Set{Dataset: held[i]}, found[i])
+		if scores[i] = math.NaN(); p.notFinite() != "" {
+			continue
+		}
+		if scores[i], err = p.loss(); err != nil {
+			return nil, err
+		}
+	}
+	return scores, nil
 }
 
 func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
@@ -243,6 +276,9 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 		return nil, 0, err
 	}
 	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: m.Replicas == 0}
+	for _, set := range sets {
+		options.BatchSize = max(options.BatchSize, set.Len())
+	}
 	if f.first().group.images {
 		options.BatchSize = startBatch
 		x[0] = firstInputs(x[0], startImages)
@@ -271,13 +307,19 @@ func (f *fit) prediction(set Set, p *predict.Prediction) Prediction {
 	return Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p, likelihood: f.likelihood()}
 }
 
-// draw predicts sets by a model: of replicas each its own, and else one.
-func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*predict.Prediction, error) {
+// draw predicts sets by a model: of replicas each its own, and else one. change may change the options.
+func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset, change func(o *predict.Options)) ([]*predict.Prediction, error) {
 	e := f.first()
 	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.first().group.traits.Energies, KeepOutputs: f.keepOutputs}
 	if options.Coherent = e.Recipe.Coherent; options.Coherent {
 		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
 	}
+	if options.BatchSize == 0 && !f.first().group.images && !f.first().ownData() {
+		for _, set := range sets {
+			options.BatchSize = max(options.BatchSize, set.Len())
+		}
+	}
+	change(&options)
 	var drawn []*predict.Prediction
 	var err error
 	if _, gaussian := f.likelihood().(likelihood.Gaussian); gaussian && e.Method.Process != nil {
@@ -315,7 +357,6 @@ func (f *fit) predict(ctx context.Context) error {
 		maps.Copy(f.predictions[0].Inspected, numbers)
 	}
 	for k, set := range f.data[0].Sets {
-		f.report(1, fmt.Sprintf("predicting the set %q", set.Name))
 		drawn, err := f.drawSet(ctx, k)
 		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
 			f.predictions[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
@@ -359,6 +400,12 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 // drawSet predicts set number k of all experiments by each network.
 func (f *fit) drawSet(ctx context.Context, k int) ([]*predict.Prediction, error) {
 	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Sets[k].Dataset })
+	all, before := 0, 0 // examples
+	for j, set := range f.data[0].Sets {
+		if all += set.Len(); j < k {
+			before += set.Len()
+		}
+	}
 	var drawn []*predict.Prediction
 	for i, m := range f.models {
 		if !f.first().Recipe.SharedNoise {
@@ -366,7 +413,12 @@ func (f *fit) drawSet(ctx context.Context, k int) ([]*predict.Prediction, error)
 				return nil, err
 			}
 		}
-		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()])
+		report := func(done, total int) {
+			over := float64(before) + float64(f.data[0].Sets[k].Len())*(float64(i)+float64(done)/float64(total))/float64(len(f.models))
+			f.report(f.trainPart()+(1-f.trainPart())*over/float64(all), fmt.Sprintf("predicting the set %q", f.data[0].Sets[k].Name))
+		}
+		report(0, 1)
+		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()], func(o *predict.Options) { o.Progress = report })
 		if err != nil {
 			return nil, err
 		}

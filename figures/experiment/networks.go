@@ -357,6 +357,9 @@ type Epoch struct {
 	Pretraining bool
 	// Losses are means over the steps of the epoch, and over all experiments that are trained in one graph.
 	train.Losses
+	// HeldOut is the negative log-likelihood of the held-out examples after the epoch, or the loss of quantiles, by Recipe.Samples
+	// draws; NaN without such examples, in pretraining, and where only some of more than 100 epochs are scored.
+	HeldOut float64
 }
 
 // Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. If a training was killed and
@@ -372,11 +375,14 @@ func Curve(folder string, e Experiment) ([]Epoch, error) {
 	}
 	last, line := map[[2]int]Epoch{}, 0
 	for text := range strings.Lines(string(content)) {
-		if line++; line == 1 && text == curveHead {
+		if line++; line == 1 && strings.HasPrefix(text, "model,") {
 			continue
 		}
+		if strings.Count(text, ",") == 7 { // an older file
+			text = strings.TrimSuffix(text, "\n") + ",NaN\n"
+		}
 		var p Epoch
-		if _, err := fmt.Sscanf(text, curveLine, &p.Model, &p.Epoch, &p.Pretraining, &p.Total, &p.NLL, &p.KL, &p.LogLikelihood, &p.Accuracy); err != nil {
+		if _, err := fmt.Sscanf(text, curveLine, &p.Model, &p.Epoch, &p.Pretraining, &p.Total, &p.NLL, &p.KL, &p.LogLikelihood, &p.Accuracy, &p.HeldOut); err != nil {
 			return nil, fmt.Errorf("experiment: the learning curve %s, line %d: %w; remove the line", file, line, err)
 		}
 		last[[2]int{p.Model, p.Epoch}] = p

@@ -350,6 +350,15 @@ func (d Data) remarks() (all []string) {
 	return all
 }
 
+// ownData says whether the data are the user's, and not a data set of this module.
+func (e Experiment) ownData() bool {
+	switch e.Task.Data.(type) {
+	case Table, Arrays:
+		return true
+	}
+	return spec.Outside(e.Task.Data)
+}
+
 // checkSource says what is wrong with a source, as far as it knows without reading data.
 func checkSource(data Source) error {
 	if data == nil {

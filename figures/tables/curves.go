@@ -40,6 +40,7 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 		value func(p experiment.Epoch) float64
 	}{
 		{"NLL of training examples", func(p experiment.Epoch) float64 { return p.NLL }},
+		{"NLL of held-out examples", func(p experiment.Epoch) float64 { return p.HeldOut }},
 		{"KL(q || p), nats", func(p experiment.Epoch) float64 { return p.KL }},
 		{"log-likelihood of the layers' inputs", func(p experiment.Epoch) float64 { return p.LogLikelihood }},
 	} {
