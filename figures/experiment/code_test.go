@@ -333,9 +333,10 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	engine := experiment.Engine{Store: &experiment.Store{Folder: FOLDER}, Notes: func(text string) { fmt.Println(text) }}
+	engine := experiment.Engine{Store: &experiment.Store{Folder: FOLDER}, Curves: FOLDER, Notes: func(text string) { fmt.Println(text) }}
 	results, err := engine.Run(context.Background(), list...)
-	fmt.Println("NLL", results[0].Metrics["nll"], err)
+	curve, curveErr := experiment.Curve(FOLDER, list[0])
+	fmt.Println("NLL", results[0].Metrics["nll"], err, len(curve), "epochs", curveErr)
 }
 `
 
@@ -361,7 +362,7 @@ func TestNotebookStory(t *testing.T) {
 	if !strings.HasPrefix(silent, fmt.Sprint(math.Ln2)[:6]) || strings.Contains(said, "from the store") {
 		t.Errorf("outputs of 0 have the NLL %s, want log 2; before the edit %s", silent, first)
 	}
-	if back, said := run("1.0"); back != first || !strings.Contains(said, "1 of 1 results are from the store, of ") {
+	if back, said := run("1.0"); back != first || !strings.Contains(said, "1 of 1 results are from the store, of ") || !strings.Contains(back, "<nil> 2 epochs <nil>") {
 		t.Errorf("changed back: %s, want %s", said, first)
 	}
 }
