@@ -234,24 +234,31 @@ class WorkingCopies(Scripts):
         return done.stdout
 
     def test_copies(self):
+        def notebook(text):
+            return json.dumps({"cells": [{"source": [text]}]}, indent=1) + "\n"
+
         original, copied = self.folder / "notebooks" / "a b.ipynb", self.folder / "out" / "lab" / "a b.ipynb"
         original.parent.mkdir()
-        original.write_text("1")
-        self.assertEqual((self.copy(), copied.read_text()), ("", "1"))
-        original.write_text("2")
-        self.assertEqual((self.copy(), copied.read_text()), ("", "2"))  # not changed, so it follows
-        copied.write_text("mine")
-        self.assertEqual((self.copy(), copied.read_text()), ("", "mine"))
-        original.write_text("3")
-        self.assertIn("is yours, and older", self.copy())
-        self.assertEqual((copied.read_text(), original.read_text()), ("mine", "3"))
+
+        def check(text, yours=False):
+            self.assertEqual("a b.ipynb is yours, and older" in self.copy(), yours)
+            self.assertEqual(copied.read_text(), notebook(text))
+
+        original.write_text(notebook("[1](../figures/README.md)"))
+        check("[1](../../figures/README.md)")
+        original.write_text(notebook("2"))
+        check("2")  # not changed, so it follows
+        copied.write_text(notebook("mine"))
+        check("mine")
+        original.write_text(notebook("3"))
+        check("mine", yours=True)
         copied.unlink()
-        self.assertEqual((self.copy(), copied.read_text()), ("", "3"))
-        original.write_text("4")
-        copied.write_text("4")  # as a call leaves it that was killed before its end
-        self.assertEqual((self.copy(), copied.read_text()), ("", "4"))
-        original.write_text("5")
-        self.assertEqual((self.copy(), copied.read_text()), ("", "5"))
+        check("3")
+        original.write_text(notebook("4"))
+        copied.write_text(notebook("4"))  # as a call leaves it that was killed before its end
+        check("4")
+        original.write_text(json.dumps({"cells": [{"source": ["<!-- slide\n", "# Title\n", "-->"]}, {"source": ["5"]}]}))
+        check("5")
 
 
 class Arguments(unittest.TestCase):
@@ -384,6 +391,16 @@ class Lab(Server):
 
     def test_only_our_kernel(self):
         self.assertEqual(list(self.request("api/kernelspecs")["kernelspecs"]), ["gonb"])
+
+    def test_exports(self):
+        """What the menu offers works, without a network. It leaves the first three out."""
+        offered = self.request("api/nbconvert").keys() - {"custom", "notebook", "python"}
+        self.assertEqual(offered, {"html", "markdown", "script"})
+        for name in offered:
+            request = urllib.request.Request(f"{self.address}/nbconvert/{name}/notebooks/02_bayes_to_layer.ipynb", headers={"Authorization": f"token {self.token}"})
+            with urllib.request.urlopen(request, timeout=300) as answer:
+                self.assertNotIn('src="http', answer.read().decode())
+
 
 class Completion(unittest.TestCase):
     """What a kernel completes, without Jupyter."""

@@ -4,6 +4,7 @@ Settings of the page itself are in labconfig: no question about news, and time
 for the first completion, while the language server is still loading.
 """
 
+import sysconfig
 from pathlib import Path
 
 import nbformat
@@ -33,3 +34,9 @@ c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 # What the kernel says first counts for its status, which JupyterLab else shows as unknown until a cell runs.
 c.MappingKernelManager.untracked_message_types = []
+# What would end in an error page here (pandoc, LaTeX, another browser) or needs a network is not offered for export.
+for name in ("ASCIIDoc", "Latex", "PDF", "QtPDF", "QtPNG", "RST", "Slides", "WebPDF"):
+    c[f"{name}Exporter"].enabled = False
+c.HTMLExporter.template_name = "export"
+c.HTMLExporter.extra_template_basedirs = [str(TEMPLATE.parent)]
+c.HTMLExporter.extra_template_paths = [f"{sysconfig.get_path('purelib')}/sphinx-mathjax-offline/static/mathjax"]
