@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -82,20 +84,29 @@ func withBounds(t report.Table) report.Table {
 // bound is the end of the interval that is further from 0: a difference that is larger is excluded.
 func bound(d metrics.Difference) float64 { return max(math.Abs(d.Low), math.Abs(d.High)) }
 
-// meanDifference is the mean of the n differences in a column of a group's rows. These are of different data and so
+// meanDifference is the mean of the n differences in a column of a group's rows. These are of different inputs and so
 // independent: with the reach h_i of their intervals to each side, that of the mean is sqrt(sum h_i^2) / n, which is no
-// less than it has to be.
+// less than it has to be. The two loads of Energy have the same inputs, and are one, with the means of both differences and reaches.
 func meanDifference(t report.Table, group string, column int) (mean metrics.Difference, n int) {
-	var squares float64
+	var of, reaches, loads, loadReaches []float64
 	for _, row := range t.Rows {
-		if d := row.Cells[column].Difference; d != nil && row.Group == group {
-			n++
-			mean.Mean += d.Mean
-			squares += (d.High - d.Mean) * (d.High - d.Mean)
+		d := row.Cells[column].Difference
+		switch {
+		case d == nil || row.Group != group:
+		case row.Name == DatasetTitle("energy") || row.Name == DatasetTitle("energy-cooling"):
+			loads, loadReaches = append(loads, d.Mean), append(loadReaches, d.High-d.Mean)
+		default:
+			of, reaches = append(of, d.Mean), append(reaches, d.High-d.Mean)
 		}
 	}
-	mean.Mean /= float64(n)
-	reach := math.Sqrt(squares) / float64(n)
+	if len(loads) > 0 {
+		of, reaches = append(of, metrics.Mean(loads)), append(reaches, metrics.Mean(loadReaches))
+	}
+	if n = len(of); n == 0 {
+		return mean, 0
+	}
+	mean.Mean = metrics.Mean(of)
+	reach := floats.Norm(reaches, 2) / float64(n)
 	mean.Low, mean.High = mean.Mean-reach, mean.Mean+reach
 	return mean, n
 }
