@@ -28,23 +28,24 @@ type Predictive struct {
 	crossed   int         // at how many inputs they were not
 }
 
-// Predictive is the predictive distribution of a model with the likelihood l, which
-// made the prediction. Of likelihood.Quantiles it has quantiles and coverage alone. A
-// likelihood that is none of likelihood.Regression, likelihood.Distribution and
-// likelihood.Quantiles is an error, and so is one that did not make the prediction.
-func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
-	switch l := l.(type) {
-	case likelihood.Regression:
-		if len(p.Mean) > 0 {
-			variances := p.Variances()
-			return &Predictive{n: len(p.Mean[0]), at: func(i int) []likelihood.Univariate {
-				all := make([]likelihood.Univariate, len(p.Mean))
-				for m, mean := range p.Mean {
-					all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i])}
-				}
-				return all
-			}}, nil
-		}
+// Predictive is the predictive distribution of a real target. Of likelihood.Quantiles it has
+// quantiles and coverage alone. Of a likelihood that is none of likelihood.Regression,
+// likelihood.Distribution and likelihood.Quantiles it is an error, and so where Likelihood is nil,
+// unless the prediction is a Mixture.
+func (p *Prediction) Predictive() (*Predictive, error) {
+	if len(p.Mean) > 0 {
+		variances := p.Variances()
+		return &Predictive{n: len(p.Mean[0]), at: func(i int) []likelihood.Univariate {
+			all := make([]likelihood.Univariate, len(p.Mean))
+			for m, mean := range p.Mean {
+				all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i])}
+			}
+			return all
+		}}, nil
+	}
+	switch l := p.Likelihood.(type) {
+	case nil:
+		return nil, errors.New("the prediction does not know its Likelihood, as one that was read from a file; set it to that of the model")
 	case likelihood.Distribution:
 		if len(p.Parameters) > 0 {
 			return &Predictive{n: len(p.Parameters[0]) / p.Width, at: func(i int) []likelihood.Univariate {
@@ -59,10 +60,11 @@ func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
 		if len(p.Outputs) > 0 && p.Width == len(l.Levels) {
 			return p.outputQuantiles(l.Levels), nil
 		}
+	case likelihood.Regression:
 	default:
 		return nil, fmt.Errorf("the likelihood of type %T says nothing of the distribution of a real target; one that does is a likelihood.Regression or a likelihood.Distribution, such as likelihood.StudentT", l)
 	}
-	return nil, fmt.Errorf("the prediction has nothing of a likelihood of type %T; give the one of the model that made it", l)
+	return nil, fmt.Errorf("the prediction has nothing of a likelihood of type %T; give it the Likelihood of the model that made it", p.Likelihood)
 }
 
 // outputQuantiles are the means over the samples of the network's outputs, sorted at each input (Chernozhukov et al. 2010).
@@ -220,6 +222,21 @@ func quantile(components []likelihood.Univariate, level float64) (float64, error
 		return whole, nil
 	}
 	return high, nil
+}
+
+// Pinball is the mean loss of likelihood.Quantiles at the targets, summed over the levels (see its NLL), in the units of training.
+func (d *Predictive) Pinball(targets []float64) (float64, error) {
+	if d.levels == nil {
+		return 0, errors.New("only likelihood.Quantiles has a pinball loss, at its Levels; other distributions have LogDensity and quantiles at all levels")
+	}
+	loss := 0.0
+	for k, level := range d.levels {
+		for i, y := range targets {
+			u := y - d.quantiles[k][i]
+			loss += max(level*u, (level-1)*u) / float64(len(targets))
+		}
+	}
+	return loss, d.checkTargets(targets)
 }
 
 // Coverage is the part of the targets within the central interval of the given level,

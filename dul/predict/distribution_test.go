@@ -2,6 +2,7 @@ package predict_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
@@ -25,7 +27,7 @@ import (
 func given(t *testing.T, l likelihood.Likelihood, outputs ...float64) *predict.Predictive {
 	t.Helper()
 	p := sample(t, newModel(t, raw{}, l, 1), nets.Rows(outputs, l.Outputs()), predict.Options{Samples: 2})
-	return must.Get(p.Predictive(l))(t)
+	return must.Get(p.Predictive())(t)
 }
 
 // Densities, quantiles and moments of a single component are those of the distribution.
@@ -72,7 +74,7 @@ func TestDistributionOfOneComponent(t *testing.T) {
 // Quantiles keep the digits of narrow distributions, at 0 and elsewhere.
 func TestQuantilesOfNarrowDistributions(t *testing.T) {
 	for _, c := range []struct{ mean, std float64 }{{0, 1}, {0, 1e-20}, {0, 1e-150}, {1, 1e-10}, {1, 1e-13}, {-1, 1e-13}, {1e-30, 1e-40}, {1e12, 1e-2}, {1e150, 1e148}} {
-		p := must.Get((&predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{{c.mean}}, NoiseStd: [][]float64{{c.std}}}}).Predictive(likelihood.Gaussian{}))(t)
+		p := must.Get((&predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{{c.mean}}, NoiseStd: [][]float64{{c.std}}}}).Predictive())(t)
 		for _, level := range []float64{0.025, 0.2, 0.5, 0.975} {
 			want := distuv.Normal{Mu: c.mean, Sigma: c.std}.Quantile(level)
 			if q := must.Get(p.Quantile(level))(t)[0]; !(math.Abs(q-want) <= 1e-11*c.std+0x1p-51*math.Abs(c.mean)) {
@@ -86,7 +88,7 @@ func TestQuantilesOfNarrowDistributions(t *testing.T) {
 	}
 	// Counts are whole numbers, of any size.
 	for _, rate := range []float64{1e-3, 0.5, 3.9, 1e6} {
-		p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{math.Log(rate)}}}).Predictive(likelihood.Poisson{}))(t)
+		p := must.Get((&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{math.Log(rate)}}}).Predictive())(t)
 		for level := range 99 {
 			if q := must.Get(p.Quantile(float64(level+1) / 100))(t)[0]; q != math.Trunc(q) {
 				t.Errorf("rate %g: the quantile at %d%% is %v", rate, level+1, q)
@@ -97,7 +99,7 @@ func TestQuantilesOfNarrowDistributions(t *testing.T) {
 
 // Two samples are a mixture of equal weights.
 func TestMixtureOfDistributions(t *testing.T) {
-	p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}).Predictive(likelihood.Poisson{}))(t)
+	p := must.Get((&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}).Predictive())(t)
 	one, five := distuv.Poisson{Lambda: 1}, distuv.Poisson{Lambda: 5}
 	density := must.Get(p.LogDensity([]float64{3, 0}))(t)
 	if want := math.Log((one.Prob(3) + five.Prob(3)) / 2); math.Abs(density[0]-want) > 1e-12 || math.Abs(density[1]+2) > 1e-12 {
@@ -118,12 +120,20 @@ func TestOutputQuantiles(t *testing.T) {
 	l := likelihood.Quantiles{Levels: []float64{0.05, 0.95}}
 	samples := sample(t, newModel(t, raw{}, l, 1), nets.Rows([]float64{1, 5, 4, -2}, 2), predict.Options{Samples: 2})
 	samples.Outputs[1][0] = 3 // in the second sample
-	p := must.Get(samples.Predictive(l))(t)
+	p := must.Get(samples.Predictive())(t)
 	if q := must.Get(p.Quantile(0.05))(t); !slices.Equal(q, []float64{2, -2}) || p.Crossed() != 0.5 {
 		t.Errorf("quantiles %v, want 2 and -2, and those of the second input crossed: %v", q, p.Crossed())
 	}
 	if c := must.Get(p.Coverage([]float64{1.5, 4}, 0.9))(t); c != 0.5 {
 		t.Errorf("coverage %g, want 1/2", c)
+	}
+	by := func(l likelihood.Likelihood) func() error {
+		return func() error {
+			other := *samples
+			other.Likelihood = l
+			_, err := other.Predictive()
+			return err
+		}
 	}
 	for want, f := range map[string]func() error{
 		"Levels [0.05 0.95]":            func() error { _, err := p.Quantile(0.5); return err },
@@ -131,13 +141,15 @@ func TestOutputQuantiles(t *testing.T) {
 		"at level NaN":                  func() error { _, err := p.Quantile(math.NaN()); return err },
 		"no density or moments":         func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
 		"density or moments; for these": func() error { _, _, err := p.Moments(); return err },
-		"nothing of a likelihood of type likelihood.StudentT": func() error { _, err := samples.Predictive(likelihood.StudentT{Nu: 3}); return err },
-		"nothing of a likelihood of type likelihood.Gaussian": func() error { _, err := samples.Predictive(likelihood.Gaussian{}); return err },
-		"type likelihood.Categorical says nothing":            func() error { _, err := samples.Predictive(likelihood.Categorical{Classes: 2}); return err },
-		"1 targets": func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
-		"3 targets": func() error { _, err := given(t, likelihood.Gaussian{}, 1).LogDensity(make([]float64, 3)); return err },
+		"nothing of a likelihood of type likelihood.StudentT": by(likelihood.StudentT{Nu: 3}),
+		"nothing of a likelihood of type likelihood.Gaussian": by(likelihood.Gaussian{}),
+		"type likelihood.Categorical says nothing":            by(likelihood.Categorical{Classes: 2}),
+		"does not know its Likelihood":                        by(nil),
+		"2 targets for a prediction at 3 inputs":              func() error { _, err := given(t, l, 1, 2, 3, 4, 5, 6).Pinball([]float64{1, 2}); return err },
+		"1 targets":                                           func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
+		"3 targets":                                           func() error { _, err := given(t, likelihood.Gaussian{}, 1).LogDensity(make([]float64, 3)); return err },
 		"input 0: the distribution has no such quantile": func() error {
-			p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{math.NaN()}}}).Predictive(likelihood.Poisson{}))(t)
+			p := must.Get((&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{math.NaN()}}}).Predictive())(t)
 			_, err := p.Quantile(0.5)
 			return err
 		},
@@ -172,6 +184,61 @@ func TestProbabilitiesOfTheLikelihood(t *testing.T) {
 	if _, err := of(oneLogit{two, 0.1}); err == nil || !strings.Contains(err.Error(), "the probabilities at input 0 sum to 1.105") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// bare has a likelihood's NLL and says no more.
+type bare struct{ l likelihood.Likelihood }
+
+func (b bare) Outputs() int { return b.l.Outputs() }
+
+func (b bare) NLL(s *model.Scope, outputs, answers *graph.Node) *graph.Node {
+	return b.l.NLL(s, outputs, answers)
+}
+
+// Every likelihood has an NLL, in the data's own units. Of one that says no more the model computes it, also for an ensemble.
+func TestNLLOfEveryLikelihood(t *testing.T) {
+	targets, labels, logits := []float64{3, 0}, []int{1, 0}, []float64{2, 1, -3, 0.5}
+	for _, c := range []struct {
+		l       likelihood.Likelihood
+		targets []float64
+		labels  []int
+		unit    float64
+	}{
+		{likelihood.Gaussian{}, targets, nil, 3}, {likelihood.Heteroscedastic{}, targets, nil, 3}, {likelihood.StudentT{Nu: 4}, targets, nil, 3},
+		{likelihood.Poisson{}, targets, nil, 1}, {likelihood.Categorical{Classes: 2}, nil, labels, 1},
+	} {
+		of := func(l likelihood.Likelihood) *predict.Prediction {
+			x := nets.Rows(logits[:2*l.Outputs()], l.Outputs())
+			members := []*predict.Prediction{}
+			for seed := range uint64(2) {
+				members = append(members, sample(t, newModel(t, jittered{}, l, 1+seed), x, predict.Options{Samples: 3}))
+			}
+			return must.Get(predict.Ensemble(members...))(t)
+		}
+		known, alone := of(c.l), of(bare{c.l})
+		want := must.Get(known.LogDensities(c.targets, c.labels))(t)
+		fixtures.Compare(t, fmt.Sprintf("log densities of %T", c.l), fixtures.Matrix(1, 2, must.Get(alone.LogDensities(c.targets, c.labels))(t)...), fixtures.Matrix(1, 2, want...), 1e-12)
+		nll := must.Get(known.NLL(c.targets, c.labels, c.unit))(t)
+		if other := must.Get(alone.NLL(c.targets, c.labels, c.unit))(t); math.Abs(nll-other) > 1e-12 || math.Abs(nll-(math.Log(c.unit)-(want[0]+want[1])/2)) > 1e-12 {
+			t.Errorf("%T: the NLL is %v, by the model %v, of log densities %v", c.l, nll, other, want)
+		}
+		for _, p := range []*predict.Prediction{known, alone} {
+			for _, wrong := range []error{errorOf(p.NLL(nil, nil, 1)), errorOf(p.NLL(targets, labels, 1)), errorOf(p.NLL(c.targets, c.labels, 0)), errorOf(p.NLL([]float64{1}, nil, 1)), errorOf(p.NLL(nil, []int{1, 2, 3}, 1))} {
+				if wrong == nil {
+					t.Errorf("%T: an NLL of wrong answers", p.Likelihood)
+				}
+			}
+		}
+	}
+}
+
+func errorOf(_ float64, err error) error { return err }
+
+// jittered adds noise to its inputs.
+type jittered struct{}
+
+func (jittered) Apply(s *model.Scope, x *graph.Node, _ int) *graph.Node {
+	return graph.Add(x, stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(0), x.Shape().Dim(1)))
 }
 
 // Training finds the rate of counts, the location of a t distribution beside an outlier,

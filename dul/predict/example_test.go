@@ -43,7 +43,7 @@ func ExamplePrediction_Predictive() {
 		fmt.Println(err)
 		return
 	}
-	d, err := p.Predictive(l)
+	d, err := p.Predictive()
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -51,7 +51,7 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]*Predict
 		for i := range mean {
 			mean[i], std[i] = p.Mean[0][2*i], math.Sqrt(p.Mean[0][2*i+1])
 		}
-		all[r] = &Prediction{Mixture: Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}, Width: 1, LastConvolution: -1}
+		all[r] = &Prediction{Likelihood: m.Likelihood, Mixture: Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}, Width: 1, LastConvolution: -1}
 	}
 	if m.Replicas == 0 {
 		err = all[0].checkFinite(0)

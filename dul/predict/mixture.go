@@ -144,9 +144,9 @@ func Ensemble(members ...*Prediction) (*Prediction, error) {
 		return &all, nil
 	}
 	var mixtures []Mixture
-	var probabilities, logs, outputs, parameters [][]float64
+	var probabilities, outputs, parameters [][]float64
 	for _, p := range members {
-		mixtures, probabilities, logs = append(mixtures, p.Mixture), append(probabilities, p.Probabilities), append(logs, p.LogLikelihood)
+		mixtures, probabilities = append(mixtures, p.Mixture), append(probabilities, p.Probabilities)
 		outputs, parameters = append(outputs, p.Outputs...), append(parameters, p.Parameters...)
 	}
 	var err error
@@ -163,10 +163,9 @@ func Ensemble(members ...*Prediction) (*Prediction, error) {
 			}
 		}
 	default:
-		all.Outputs, all.Parameters = outputs, parameters
-	}
-	if all.LogLikelihood != nil {
-		all.LogLikelihood = logMeanExp(logs)
+		if all.Outputs, all.Parameters = outputs, parameters; all.model != nil {
+			all.model, all.members = nil, members
+		}
 	}
 	return &all, err
 }

@@ -88,8 +88,12 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) Options {
 // mostRows is how many rows are computed at once unless Options say so: more take more memory and no less time.
 const mostRows = 4096
 
-// A Prediction is what M samples say of N inputs.
+// A Prediction is what M samples say of N inputs. NLL and LogDensities measure it, whatever the likelihood, and Predictive is
+// the distribution of a real target.
 type Prediction struct {
+	// Likelihood is that of the model, by which the numbers below have a meaning.
+	Likelihood likelihood.Likelihood
+
 	// Outputs are the network's, [M][N*Width]: for a likelihood.Classification its likelihood.Logits, and only
 	// with Options.KeepOutputs; nil for a likelihood.Regression or
 	// likelihood.Distribution: see Mixture and Parameters.
@@ -111,10 +115,6 @@ type Prediction struct {
 	// entropy of Probabilities minus the mean entropy of the samples.
 	MutualInformation []float64
 
-	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the samples, [N]; see AddLogLikelihood. Only other
-	// likelihoods have it: Predictive and Probabilities give it themselves, and quantiles have none.
-	LogLikelihood []float64
-
 	// Energies are those of the layers' inputs, in the order in which the network
 	// applies the layers; nil without Options.Energies.
 	Energies []LayerEnergy
@@ -122,6 +122,11 @@ type Prediction struct {
 	// the training data: at the last convolution that sees more than one pixel; -1 if
 	// Energies has none.
 	LastConvolution int
+
+	// Of a likelihood that says no more than its NLL: the model, and with replicas which one it was, or the members of an ensemble.
+	model   *nets.Model
+	replica int
+	members []*Prediction
 }
 
 // A LayerEnergy is the energy E(h) of the input h of a layer at N inputs: of an
@@ -258,7 +263,11 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 			return nil, err
 		}
 		total = max(total, x.Len())
-		found = append(found, &Prediction{LastConvolution: -1})
+		one := &Prediction{Likelihood: p.model.Likelihood, LastConvolution: -1}
+		if saysNoMore(one.Likelihood) {
+			one.model, one.replica = p.model, r
+		}
+		found = append(found, one)
 	}
 	pixels, images := inputs[0].(nets.Pixels)
 	o := p.options.withDefaults(p.model, images, total)

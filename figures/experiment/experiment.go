@@ -225,8 +225,8 @@ type Prediction struct {
 	predict.Prediction
 	// Extra are the numbers of Task.After, by their names, [N] each.
 	Extra map[string][]float64
-
-	likelihood likelihood.Likelihood // nil where the experiment is not known
+	// LogLikelihood are LogDensities, [N], of a likelihood that says no more than its NLL: without the model there are no others.
+	LogLikelihood []float64
 }
 
 // ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
@@ -249,7 +249,7 @@ func (p *Predictions) of(e Experiment) {
 		l = e.Task.Likelihood // which was refused before training
 	}
 	for i := range p.Sets {
-		p.Sets[i].likelihood = l
+		p.Sets[i].Likelihood = l
 	}
 }
 

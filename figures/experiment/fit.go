@@ -244,7 +244,10 @@ func (f *fit) heldOut(ctx context.Context, m *nets.Model, change func(o *predict
 	}
 	scores := make([]float64, len(found))
 	for i := range found {
-		p := f.prediction(Set{Dataset: held[i]}, found[i])
+		p, err := predictionOf(Set{Dataset: held[i]}, found[i])
+		if err != nil {
+			return nil, err
+		}
 		if scores[i] = math.NaN(); p.notFinite() != "" {
 			continue
 		}
@@ -302,9 +305,14 @@ func inputsOf(sets []train.Dataset) []nets.Inputs {
 	return all
 }
 
-// prediction is a prediction of a set beside its answers.
-func (f *fit) prediction(set Set, p *predict.Prediction) Prediction {
-	return Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p, likelihood: f.likelihood()}
+// predictionOf is a prediction of a set beside its answers.
+func predictionOf(set Set, p *predict.Prediction) (s Prediction, err error) {
+	s = Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p}
+	_, quantiles := p.Likelihood.(likelihood.Quantiles)
+	if p.Outputs != nil && p.Probabilities == nil && !quantiles && (set.Targets != nil || set.Labels != nil) {
+		s.LogLikelihood, err = p.LogDensities(set.Targets, set.Labels)
+	}
+	return s, err
 }
 
 // draw predicts sets by a model: of replicas each its own, and else one. change may change the options.
@@ -327,15 +335,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset, cha
 	} else {
 		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)
 	}
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range drawn {
-		if err := p.AddLogLikelihood(m, i, sets[i].Targets, sets[i].Labels); err != nil {
-			return nil, err
-		}
-	}
-	return drawn, nil
+	return drawn, err
 }
 
 // predict predicts all sets of all experiments.
@@ -366,11 +366,14 @@ func (f *fit) predict(ctx context.Context) error {
 			return fmt.Errorf("the set %q: %w", set.Name, err)
 		}
 		for i, p := range f.predictions {
+			var s Prediction
 			found, err := predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...)
+			if err == nil {
+				s, err = predictionOf(f.data[i].Sets[k], found)
+			}
 			if err != nil {
 				return fmt.Errorf("the set %q: %w", set.Name, err)
 			}
-			s := f.prediction(f.data[i].Sets[k], found)
 			s.Extra = each[set.Name]
 			p.Sets = append(p.Sets, s)
 			if text := s.notFinite(); text != "" {

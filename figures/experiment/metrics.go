@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -102,8 +103,8 @@ func Regression(p *Predictions) (map[string]float64, error) {
 			if s.Mean != nil {
 				return mixtures(p, s)
 			}
-			if l, is := s.likelihood.(likelihood.Quantiles); is {
-				return s.quantiles(l, p.Unit)
+			if l, is := s.Likelihood.(likelihood.Quantiles); is {
+				return quantiles(l, p, s)
 			}
 			nll, err := s.NLL(p.Unit)
 			if err != nil || s.Parameters == nil {
@@ -122,6 +123,27 @@ func Regression(p *Predictions) (map[string]float64, error) {
 				MetricNLL: nll, MetricCoverage: coverage, MetricRMSE: metrics.RMSE(mean, s.Targets) * p.Unit,
 			}, err
 		})(p)
+}
+
+// quantiles measures quantiles.
+func quantiles(l likelihood.Quantiles, p *Predictions, s *Prediction) (map[string]float64, error) {
+	d, err := s.Predictive()
+	if err != nil {
+		return nil, err
+	}
+	loss, err := d.Pinball(s.Targets)
+	low, lowErr := d.Quantile(l.Levels[0])
+	high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
+	if err := errors.Join(err, lowErr, highErr); err != nil {
+		return nil, err
+	}
+	inside := 0.0
+	for i, y := range s.Targets {
+		if low[i] <= y && y <= high[i] {
+			inside++
+		}
+	}
+	return map[string]float64{"pinball": loss * p.Unit, "coverage": inside / float64(len(s.Targets)), "crossed": d.Crossed()}, nil
 }
 
 // mixtures measures mixtures of Gaussians.

@@ -148,10 +148,9 @@ func likelihoodText(l likelihood.Likelihood) string {
 
 // An Opened network answers questions in the data's own units.
 type Opened struct {
-	likelihood likelihood.Likelihood
-	scale      scale
-	model      *nets.Model
-	one, many  *predict.Predictor // of a single row, and of batches
+	scale     scale
+	model     *nets.Model
+	one, many *predict.Predictor // of a single row, and of batches
 }
 
 // An Answer is the prediction of one input.
@@ -177,21 +176,22 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if err != nil {
 		return fail(err)
 	}
-	o := &Opened{likelihood: l}
+	o := &Opened{}
 	if metadata[formatKey] != networkFormat || json.Unmarshal([]byte(metadata[scaleKey]), &o.scale) != nil || o.scale.Shape == nil {
 		return fail(errors.New("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
 	}
 	if was, is := o.scale.Likelihood, likelihoodText(l); was != is && was != "" {
 		return fail(fmt.Errorf("it was trained with the likelihood %s, not with %s", was, is))
 	}
-	if o.likelihood, err = rescaled(l, cmp.Or(o.scale.Unit, 1), o.scale.Zero); err != nil {
+	own, err := rescaled(l, cmp.Or(o.scale.Unit, 1), o.scale.Zero)
+	if err != nil {
 		return fail(err)
 	}
 	backend, _, err := environment.OpenFor(environment.ShortTrainings)
 	if err != nil {
 		return fail(err)
 	}
-	o.model, err = nets.New(backend, network, o.likelihood, 1)
+	o.model, err = nets.New(backend, network, own, 1)
 	if err == nil {
 		err = checkpoint.SetTensors(o.model.Store, named)
 	}
@@ -311,7 +311,7 @@ func (o *Opened) answers(ctx context.Context, predictor *predict.Predictor, x ne
 		}
 		return all, nil
 	}
-	d, err := p.Predictive(o.likelihood)
+	d, err := p.Predictive()
 	if err != nil {
 		return nil, err
 	}

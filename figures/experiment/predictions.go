@@ -21,7 +21,6 @@ import (
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
 )
 
@@ -53,51 +52,30 @@ func (p *Predictions) Data(ctx context.Context) (Data, error) {
 // target of 1 in the data's own units, in which the density of real targets then is. Quantiles have no likelihood; of
 // them it is an error.
 func (p *Prediction) NLL(unit float64) (float64, error) {
-	if p.Mean != nil && p.Targets != nil {
-		return metrics.MonteCarloNLL(p.Targets, p.Mean, p.Variances(), unit), nil
+	if p.LogLikelihood == nil {
+		return p.Prediction.NLL(p.Targets, p.Labels, unit)
 	}
-	densities, err := p.LogDensities()
-	if err != nil {
-		return 0, err
-	}
-	columns := float64(len(p.Targets)) / float64(len(densities)) // 0 for labels
-	return -stat.Mean(densities, nil) + columns*math.Log(unit), nil
+	columns := float64(len(p.Targets)) / float64(len(p.LogLikelihood)) // 0 for labels
+	return -stat.Mean(p.LogLikelihood, nil) + columns*math.Log(unit), nil
 }
 
 // LogDensities are log p(y_i | x_i) of each example, the logarithm of the mean over the draws, [N], in the network's
 // units and whatever the likelihood. It is an error for a set without answers, and for quantiles.
 func (p *Prediction) LogDensities() ([]float64, error) {
-	switch {
-	case p.LogLikelihood != nil:
+	if p.LogLikelihood != nil {
 		return p.LogLikelihood, nil
-	case p.Targets != nil:
-		d, err := p.Predictive()
-		if err != nil {
-			return nil, err
-		}
-		return d.LogDensity(p.Targets)
-	case p.Labels != nil && p.Probabilities != nil:
-		found := metrics.CategoricalNLLs(p.Probabilities, p.Width, p.Labels)
-		floats.Scale(-1, found)
-		return found, nil
 	}
-	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
-}
-
-// Predictive is the predictive distribution of a real target: its densities, quantiles, moments and coverage, in the
-// network's units. It is an error for other targets, and for predictions that were read without their experiment.
-func (p *Prediction) Predictive() (*predict.Predictive, error) {
-	if p.likelihood == nil {
-		return nil, errors.New("experiment: these predictions were read from a file without their experiment, and so have no likelihood; use Result.Predictions or Measure")
-	}
-	return p.Prediction.Predictive(p.likelihood)
+	return p.Prediction.LogDensities(p.Targets, p.Labels)
 }
 
 // loss is what early stopping compares: the NLL, or of quantiles their pinball loss.
 func (p *Prediction) loss() (float64, error) {
-	if l, is := p.likelihood.(likelihood.Quantiles); is {
-		found, err := p.quantiles(l, 1)
-		return found["pinball"], err
+	if _, is := p.Likelihood.(likelihood.Quantiles); is {
+		d, err := p.Predictive()
+		if err != nil {
+			return 0, err
+		}
+		return d.Pinball(p.Targets)
 	}
 	return p.NLL(1)
 }
@@ -336,31 +314,6 @@ func decodePredictions(content []byte) (*Predictions, error) {
 		p.Sets = append(p.Sets, s)
 	}
 	return p, nil
-}
-
-// quantiles measures the mean quantiles of a set: "pinball" is their loss, summed over the levels and averaged over the
-// examples.
-func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string]float64, error) {
-	d, err := p.Predictive()
-	if err != nil {
-		return nil, err
-	}
-	loss, inside, n := 0.0, 0.0, float64(len(p.Targets))
-	all := make([][]float64, len(l.Levels))
-	for k, level := range l.Levels {
-		if all[k], err = d.Quantile(level); err != nil {
-			return nil, err
-		}
-		for i, y := range p.Targets {
-			loss += max(level*(y-all[k][i]), (level-1)*(y-all[k][i])) / n
-		}
-	}
-	for i, y := range p.Targets {
-		if all[0][i] <= y && y <= all[len(all)-1][i] {
-			inside++
-		}
-	}
-	return map[string]float64{"pinball": loss * unit, "coverage": inside / n, "crossed": d.Crossed()}, nil
 }
 
 // diverge notes the first reason why the predictions are none.

@@ -59,7 +59,7 @@ func TestWeightsInPython(t *testing.T) {
 	const n = 20000
 	for _, x := range [][]float64{{3, 2}, {0, 4}, {9, -3}} {
 		p := must.Get(predict.Sample(t.Context(), m, nets.Rows(d.Inputs.Transform(x), 2), predict.Options{Samples: n, Seed: new(uint64)}))(t)
-		mean, std, err := must.Get(p.Predictive(likelihood.Gaussian{}))(t).Moments()
+		mean, std, err := must.Get(p.Predictive())(t).Moments()
 		must.Do(t, err)
 		out, err := exec.Command(python, "weights.py", file, fmt.Sprint(x[0]), fmt.Sprint(x[1])).CombinedOutput()
 		if err != nil {

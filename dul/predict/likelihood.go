@@ -1,0 +1,144 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+)
+
+// NLL is the mean negative log-likelihood of the answers in nats: of targets [N*columns], or of labels [N], the other being
+// nil. unit is the size of a target of 1 in the data's own units, in which the density of real targets then is; 1 leaves it in
+// the units of training. Quantiles have no likelihood; of them it is an error.
+func (p *Prediction) NLL(targets []float64, labels []int, unit float64) (float64, error) {
+	if !(unit > 0) {
+		return 0, fmt.Errorf("the unit of the targets is %g; it must be positive", unit)
+	}
+	if len(p.Mean) > 0 && labels == nil && len(targets) == len(p.Mean[0]) {
+		return metrics.MonteCarloNLL(targets, p.Mean, p.Variances(), unit), nil
+	}
+	densities, err := p.LogDensities(targets, labels)
+	if err != nil {
+		return 0, err
+	}
+	columns := float64(len(targets)) / float64(len(densities)) // 0 for labels
+	return -stat.Mean(densities, nil) + columns*math.Log(unit), nil
+}
+
+// LogDensities are log p(y_i | x_i) of the answers, targets [N*columns] or labels [N], the other being nil: the logarithm of
+// the mean over the samples, [N], in the units of training. Of a likelihood that says no more than its NLL, they are computed by
+// the model that made the prediction, with the parameters that the likelihood has now. Quantiles have none; of them it is an error.
+func (p *Prediction) LogDensities(targets []float64, labels []int) ([]float64, error) {
+	switch {
+	case (targets == nil) == (labels == nil):
+		return nil, errors.New("the log density of no answers, or of both targets and labels, was asked for; give one of them")
+	case p.Probabilities != nil && labels != nil:
+		if n := len(p.Probabilities) / p.Width; len(labels) != n {
+			return nil, fmt.Errorf("there are %d labels for a prediction at %d inputs", len(labels), n)
+		}
+		for i, label := range labels {
+			if label < 0 || label >= p.Width {
+				return nil, fmt.Errorf("example %d has label %d; the model has classes 0 to %d", i, label, p.Width-1)
+			}
+		}
+		found := metrics.CategoricalNLLs(p.Probabilities, p.Width, labels)
+		floats.Scale(-1, found)
+		return found, nil
+	case p.members != nil:
+		var each [][]float64
+		for _, member := range p.members {
+			logs, err := member.LogDensities(targets, labels)
+			if err != nil {
+				return nil, err
+			}
+			each = append(each, logs)
+		}
+		return logMeanExp(each), nil
+	case p.model != nil:
+		return p.byModel(targets, labels)
+	}
+	d, err := p.Predictive()
+	if err != nil {
+		return nil, err
+	}
+	return d.LogDensity(targets)
+}
+
+// saysNoMore says whether a likelihood has an NLL alone, for which a prediction keeps the outputs.
+func saysNoMore(l likelihood.Likelihood) bool {
+	switch l.(type) {
+	case likelihood.Regression, likelihood.Distribution, likelihood.Classification, likelihood.Quantiles:
+		return false
+	}
+	return true
+}
+
+// byModel are LogDensities by the model: with replicas by that one of them which made the prediction.
+func (p *Prediction) byModel(targets []float64, labels []int) (_ []float64, err error) {
+	defer p.model.Hold()()
+	m := p.model
+	if m.Replicas > 0 {
+		if m, err = m.Replica(p.replica); err != nil {
+			return nil, err
+		}
+	}
+	n := len(p.Outputs[0]) / p.Width
+	var answers *tensors.Tensor
+	switch {
+	case len(labels) == n:
+		numbers := make([]int32, n)
+		for i, label := range labels {
+			numbers[i] = int32(label)
+		}
+		answers = tensors.FromFlatDataAndDimensions(numbers, n, 1)
+	case len(targets) > 0 && len(targets)%n == 0:
+		answers = params.FromFloat64(shapes.Make(m.DType, n, len(targets)/n), targets)
+	default:
+		return nil, fmt.Errorf("there are %d labels and %d targets for a prediction at %d inputs", len(labels), len(targets), n)
+	}
+	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
+		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
+		return m.Likelihood.NLL(m.Scope(root), outputs, answers)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer exec.Finalize()
+	var logs [][]float64 // [M][N]
+	for _, outputs := range p.Outputs {
+		nll, err := exec.Call1(params.FromFloat64(shapes.Make(m.DType, n, p.Width), outputs), answers)
+		if err != nil {
+			return nil, fmt.Errorf("log p(y | x) by the likelihood of type %T: %w", m.Likelihood, nets.Cause(err))
+		}
+		each, err := params.ToFloat64(nll)
+		if err != nil {
+			return nil, err
+		}
+		floats.Scale(-1, each)
+		logs = append(logs, each)
+	}
+	return logMeanExp(logs), nil
+}
+
+// logMeanExp is the logarithm of the mean of densities, whose logarithms are given, [M][N], at each of N inputs.
+func logMeanExp(logs [][]float64) []float64 {
+	found, draws := make([]float64, len(logs[0])), make([]float64, len(logs))
+	for i := range found {
+		for m := range logs {
+			draws[m] = logs[m][i]
+		}
+		found[i] = floats.LogSumExp(draws) - math.Log(float64(len(draws)))
+	}
+	return found
+}
