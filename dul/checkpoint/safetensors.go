@@ -116,30 +116,38 @@ func writeTensors(w io.Writer, named map[string]*tensors.Tensor, metadata map[st
 	return nil
 }
 
+// readHeader reads what is before the tensors of a file of a size, and says how many bytes they have.
+func readHeader(r io.Reader, size int64) (entries map[string]entry, metadata map[string]string, dataSize int64, err error) {
+	var length [lengthSize]byte
+	if size < lengthSize {
+		return nil, nil, 0, fmt.Errorf("the file has %d bytes, too few for the length of its header", size)
+	}
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, nil, 0, fmt.Errorf("reading the length of the header: %w", err)
+	}
+	headerSize := binary.LittleEndian.Uint64(length[:])
+	if headerSize > maxHeader || int64(headerSize) > size-lengthSize {
+		return nil, nil, 0, fmt.Errorf("the header should have %d bytes, but the file has %d and a header at most %d: it is cut short or not a safetensors file", headerSize, size, maxHeader)
+	}
+	text := make([]byte, headerSize)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return nil, nil, 0, fmt.Errorf("reading the header: %w", err)
+	}
+	if entries, metadata, err = parseHeader(text); err != nil {
+		return nil, nil, 0, fmt.Errorf("the header is damaged: %w", err)
+	}
+	return entries, metadata, size - lengthSize - int64(headerSize), nil
+}
+
 // readTensors reads a safetensors file of the given size, in bytes. It takes only
 // what writers of the format may write: data without gaps or overlaps to the last byte of the file.
 // It allocates no more than a small multiple of the size.
 func readTensors(r io.Reader, size int64) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
-	var length [lengthSize]byte
-	if size < lengthSize {
-		return nil, nil, fmt.Errorf("the file has %d bytes, too few for the length of its header", size)
-	}
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, nil, fmt.Errorf("reading the length of the header: %w", err)
-	}
-	headerSize := binary.LittleEndian.Uint64(length[:])
-	if headerSize > maxHeader || int64(headerSize) > size-lengthSize {
-		return nil, nil, fmt.Errorf("the header should have %d bytes, but the file has %d and a header at most %d: it is cut short or not a safetensors file", headerSize, size, maxHeader)
-	}
-	text := make([]byte, headerSize)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, nil, fmt.Errorf("reading the header: %w", err)
-	}
-	entries, metadata, err := parseHeader(text)
+	entries, metadata, dataSize, err := readHeader(r, size)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the header is damaged: %w", err)
+		return nil, nil, err
 	}
-	names, err := layOut(entries, size-lengthSize-int64(headerSize))
+	names, err := layOut(entries, dataSize)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -289,6 +297,24 @@ func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[st
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors of %s: %w", path, err)
 	}
 	return named, metadata, nil
+}
+
+// ReadMetadata reads the texts of the file at path alone. It does not look at the checksum.
+func ReadMetadata(path string) (map[string]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	_, metadata, _, err := readHeader(file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: reading the texts of %s: %w", path, err)
+	}
+	return metadata, nil
 }
 
 // ParseTensors is ReadTensors of the content of a file.

@@ -34,7 +34,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}, changed: map[string]Result{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
@@ -362,9 +362,14 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 		for _, set := range d.all() {
 			key += fmt.Sprintf(" %q %d %t %t", set.Name, set.Len(), set.Targets != nil, set.Labels != nil)
 		}
+		info := environment.Describe(backend)
+		kept := r.keptNetworks(e, d, info.Version)
+		if kept != nil {
+			key = e.id // alone
+		}
 		f := alike[key]
 		if f == nil {
-			f = &fit{run: r, backend: backend, info: environment.Describe(backend)}
+			f = &fit{run: r, backend: backend, info: info, kept: kept}
 			alike[key], all = f, append(all, f)
 		}
 		f.list, f.data, f.failed = append(f.list, e), append(f.data, d), append(f.failed, nil)
@@ -448,7 +453,11 @@ func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	if f.run.Store != nil {
 		f.folder = f.run.Store.work(f.list.ids())
 	}
-	if err := f.train(ctx); err != nil {
+	if f.kept != nil {
+		if err := f.readKept(); err != nil {
+			return fmt.Errorf("reading networks that were trained before: %w", err)
+		}
+	} else if err := f.train(ctx); err != nil {
 		return fmt.Errorf("training: %w", err)
 	}
 	if err := f.keepNetworks(); err != nil {

@@ -32,7 +32,8 @@ type fit struct {
 	failed      []error        // of each experiment, why its trained networks give no result
 	backend     compute.Backend
 	info        environment.Info
-	folder      string // for checkpoints; "" keeps none
+	folder      string   // for checkpoints; "" keeps none
+	kept        []string // the files of networks that were trained before, of each member; nil trains
 
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
@@ -73,9 +74,12 @@ func (f *fit) train(ctx context.Context) error {
 	return nil
 }
 
+// replicas says whether the networks are replicas of one graph. Those that were trained before are models of their own.
+func (f *fit) replicas() bool { return f.first().group.replicas && f.kept == nil }
+
 // together is how many networks are one model: all of them as its replicas, or a single one.
 func (f *fit) together() int {
-	if f.first().group.replicas {
+	if f.replicas() {
 		return len(f.list) * f.members()
 	}
 	return 1
@@ -259,7 +263,7 @@ func (f *fit) heldOut(ctx context.Context, m *nets.Model, change func(o *predict
 }
 
 func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
-	if f.first().group.replicas {
+	if f.replicas() {
 		return nets.NewReplicas(f.backend, network, l, seeds...)
 	}
 	return nets.New(f.backend, network, l, seeds[0])

@@ -180,6 +180,54 @@ func TestNetworksAreKept(t *testing.T) {
 	}
 }
 
+// Kept networks predict more draws, in other batches, and another set, without training, as networks do that are trained for it.
+func TestPredictedAgain(t *testing.T) {
+	folder, e := t.TempDir(), adapted(t, baselines.MFVI{})
+	set := smallTable("mine")
+	data := func(more bool) experiment.Source {
+		d := must.Get(experiment.Table{Set: set}.Load(t.Context(), 0))(t)
+		if more {
+			d.Sets = append(d.Sets, experiment.Set{Name: "other", Dataset: d.Train})
+		}
+		return experiment.Arrays(d)
+	}
+	e.Task.Data, e.Method.Members = data(false), 2
+	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
+	notes := ""
+	engine := experiment.Engine{Networks: folder, Notes: func(text string) { notes += text }, Progress: func(_ float64, note string) {
+		if strings.Contains(note, "epoch") {
+			t.Errorf("it is trained: %s", note)
+		}
+	}}
+	for _, change := range []func(e *experiment.Experiment){
+		func(e *experiment.Experiment) { e.Recipe.Samples = 20 }, func(e *experiment.Experiment) { e.Recipe.PredictBatch = 3 },
+		func(e *experiment.Experiment) { e.Task.Data = data(true) }, func(e *experiment.Experiment) { e.Recipe.Samples, e.Recipe.Coherent = 7, false },
+	} {
+		changed := e
+		change(&changed)
+		again, anew := must.Get(engine.Run(t.Context(), changed))(t)[0], must.Get(experiment.Run(t.Context(), changed))(t)[0]
+		for name, v := range anew.Metrics {
+			if math.Abs(again.Metrics[name]-v) > 1e-5*math.Abs(v) || again.ID == e.ID() {
+				t.Errorf("%s is %v, and by networks trained anew %v", name, again.Metrics[name], v)
+			}
+		}
+	}
+	if n := strings.Count(notes, "predicted by networks that were trained before"); n != 4 {
+		t.Errorf("%d notes: %s", n, notes)
+	}
+	for _, change := range []func(e *experiment.Experiment){
+		func(e *experiment.Experiment) { e.Recipe.Epochs++ }, func(e *experiment.Experiment) { e.Seed++ }, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: set, HeldOut: 0.2} },
+		func(e *experiment.Experiment) { e.Recipe.SharedNoise = true }, func(e *experiment.Experiment) { e.Method.Members = 3 },
+	} {
+		changed, trained := e, false
+		change(&changed)
+		engine.Progress = func(_ float64, note string) { trained = trained || strings.Contains(note, "epoch") }
+		if must.Get(engine.Run(t.Context(), changed))(t); !trained {
+			t.Errorf("%+v was not trained", changed.Recipe)
+		}
+	}
+}
+
 // A network that was trained as one of several replicas answers, from its file alone, in the units of the data what it predicted
 // in training.
 func TestOpened(t *testing.T) {

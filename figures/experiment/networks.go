@@ -33,7 +33,7 @@ import (
 const networkFormat = "densityuncertainty network 1"
 
 // The keys of the metadata of a trained network; formatKey is a further one.
-const memberKey, scaleKey, graphKey = "member", "scale", "graph"
+const trainingKey, memberKey, scaleKey, graphKey = "training", "member", "scale", "graph"
 
 // The keys under which the metadata of a trained network have the identity of its experiment, and the version of the program
 // that trained it.
@@ -120,7 +120,7 @@ func (f *fit) keepNetworks() error {
 			number := i*f.members() + member
 			m, err := f.models[number/f.together()].Replica(number % f.together())
 			if err == nil {
-				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph}
+				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph, trainingKey: e.training(d, member, f.info.Version)}
 				err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
 			}
 			if err != nil {
@@ -129,6 +129,85 @@ func (f *fit) keepNetworks() error {
 		}
 	}
 	return nil
+}
+
+// training is a digest of what decides the trained network of an experiment, and not what only its predictions depend on: the
+// number of draws, the batch, and the sets. It is "" where networks cannot predict again what they did in their own run.
+func (e *planned) training(d Data, member int, version string) string {
+	var tree map[string]map[string]any
+	if e.program() != nil || e.Method.Process != nil || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
+		return ""
+	}
+	delete(tree["Task"], "Data")
+	delete(tree["code"], "data")
+	used := []Set{{"training", d.Train}}
+	if e.Recipe.EarlyStopping {
+		used = append(used, Set{"held-out", d.HeldOut})
+	} else {
+		for _, field := range []string{"Samples", "PredictBatch", "Coherent"} {
+			delete(tree["Recipe"], field)
+		}
+	}
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return ""
+	}
+	return spec.Digest(fmt.Appendln(text, version, Digest(used...), likelihoodText(d.likelihood), e.networkSeed(member)))
+}
+
+// keptNetworks are the files in Engine.Networks with the networks of an experiment, of each member, that an earlier run trained; nil if
+// one of them is missing.
+func (r *run) keptNetworks(e *planned, d Data, version string) (files []string) {
+	if r.Networks == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries, err := os.ReadDir(r.Networks)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		path := filepath.Join(r.Networks, entry.Name())
+		if _, known := r.kept[path]; known || filepath.Ext(path) != ".safetensors" {
+			continue
+		}
+		metadata, err := checkpoint.ReadMetadata(path)
+		if err != nil || metadata[formatKey] != networkFormat { // a file of somebody else
+			metadata = nil
+		}
+		r.kept[path] = metadata[trainingKey]
+	}
+	for member := range e.Method.members() {
+		training := e.training(d, member, version)
+		at := slices.IndexFunc(slices.Sorted(maps.Keys(r.kept)), func(path string) bool { return training != "" && r.kept[path] == training })
+		if at < 0 {
+			return nil
+		}
+		files = append(files, slices.Sorted(maps.Keys(r.kept))[at])
+	}
+	return files
+}
+
+// readKept makes the models of an experiment's members from files.
+func (f *fit) readKept() error {
+	e := f.first()
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	for member := 0; member < len(f.kept) && err == nil; member++ {
+		var m *nets.Model
+		if m, err = nets.New(f.backend, network, f.likelihood(), e.networkSeed(member)); err != nil {
+			break
+		}
+		named, _, readErr := checkpoint.ReadTensors(f.kept[member])
+		if err = readErr; err == nil {
+			err = checkpoint.SetTensors(m.Store, named)
+		}
+		f.models = append(f.models, m)
+	}
+	if err == nil {
+		f.run.note(fmt.Sprintf("%v is predicted by networks that were trained before, in %s", e, f.run.Networks))
+	}
+	return err
 }
 
 // A scale is what a file knows of its network's inputs and target.

@@ -18,7 +18,9 @@ type Engine struct {
 	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
 	// not trained again, one that was stopped resumes, and processes with one store share the work.
 	Store *Store
-	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See Open.
+	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See Open. An experiment that
+	// differs from one whose networks are there only in what its predictions depend on, such as Recipe.Samples, PredictBatch or the
+	// Sets, is predicted by these networks, without training.
 	Networks string
 	// Curves is the folder in which learning curves are kept, epoch by epoch; "" keeps none. See Curve.
 	Curves string
@@ -188,10 +190,11 @@ type run struct {
 	others  []string          // files of lines in the store that are none of its own
 	changed map[string]Result // stored results with other metrics than the store has
 
-	mu       sync.Mutex      // of what follows, of what has come of each experiment, and of calls of Progress and Notes
-	remarked map[string]bool // tasks whose data were remarked on
-	done     float64         // the cost of what is done
-	reported float64         // to Progress
+	mu       sync.Mutex        // of what follows, of what has come of each experiment, and of calls of Progress and Notes
+	remarked map[string]bool   // tasks whose data were remarked on
+	kept     map[string]string // of the files in Networks, a digest of their training
+	done     float64           // the cost of what is done
+	reported float64           // to Progress
 }
 
 // note passes on what the user should know.
