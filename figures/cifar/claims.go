@@ -23,7 +23,7 @@ type claim struct {
 
 // theClaims are the paper's, four about images and two about their detection.
 func theClaims() []claim {
-	four := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Same)
+	four := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Equal)
 	var all []claim
 	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, columns ...column) *claim {
 		c := claim{Claim: tables.Claim{Group: group, Where: where, In: in, Claim: text}}

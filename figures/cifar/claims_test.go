@@ -23,12 +23,12 @@ func TestClaims(t *testing.T) {
 	}
 	for _, m := range papersFive {
 		worse := 1.0
-		if m.Same(methods.Density) {
+		if m.Equal(methods.Density) {
 			worse = 0
 		}
 		add(0.9-0.1*worse, 0.01+worse, 0.2+worse, list(Paper, ten, paperSeeds, m))
 		accuracy := 0.7 - 0.1*worse
-		if m.Same(methods.Rank1) {
+		if m.Equal(methods.Rank1) {
 			accuracy = 0.8
 		}
 		add(accuracy, 0.01+worse, 1+worse, list(Paper, hundred, paperSeeds, m))

@@ -48,7 +48,7 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 			if len(r.runs) == 0 {
 				return
 			}
-			r.reference = m.Same(methods.Density) && ending == ""
+			r.reference = m.Equal(methods.Density) && ending == ""
 			if c, has := chosen()[m.Key]; has {
 				r.option = fmt.Sprintf("%s = %g", c.option, c.value)
 			}
@@ -56,7 +56,7 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 		}
 		for _, m := range methods.All() {
 			add(compared, m, "")
-			if m.Same(methods.Density) {
+			if m.Equal(methods.Density) {
 				add(Chosen(onProcessor.withDecay(false)), m, ", decay on weights alone")
 			}
 		}

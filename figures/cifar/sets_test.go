@@ -19,7 +19,7 @@ func TestPaperImages(t *testing.T) {
 		}
 	}
 	added := func(e experiment.Experiment) bool {
-		return slices.ContainsFunc(addedMethods, e.Method.Same) && (width(e) == 16 || slices.ContainsFunc(singleNetworks, e.Method.Same))
+		return slices.ContainsFunc(addedMethods, e.Method.Equal) && (width(e) == 16 || slices.ContainsFunc(singleNetworks, e.Method.Equal))
 	}
 	for _, name := range []string{"cifar10-resnet14", "cifar100-resnet14", "cifar10-wrn", "cifar100-wrn", "rank1-ablation", "ood-svhn"} {
 		papers := slices.DeleteFunc(named(t, name).Runs(), added)

@@ -212,7 +212,7 @@ func (t Classification) Table(x *tables.Index) (report.Table, error) {
 		Ensembles, Processes, Decay bool
 		Members                     int
 	}{
-		t.settings.said(), t.what, slices.ContainsFunc(t.methods, methods.Ensemble.Same), slices.ContainsFunc(t.methods, methods.SNGP.Same), t.decayed != nil, methods.EnsembleMembers,
+		t.settings.said(), t.what, slices.ContainsFunc(t.methods, methods.Ensemble.Equal), slices.ContainsFunc(t.methods, methods.SNGP.Equal), t.decayed != nil, methods.EnsembleMembers,
 	})
 	made.Name, made.Legend = t.name, report.MarksPaper
 	return fill(x, made, []column{accuracyColumn, eceColumn, nllColumn}, append(rows, papersRows(t.published, "The paper's numbers", "")...))

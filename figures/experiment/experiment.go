@@ -109,7 +109,7 @@ type Set struct {
 
 // A Method is a way to get uncertain predictions.
 type Method struct {
-	// Key is what tables, files and flags call the method, such as "density"; see Called. It is no part of the identity.
+	// Key is what tables, files and flags call the method, such as "density"; see ID. It is no part of the identity.
 	Key string `experiment:"-"`
 	// Name is the heading of the method's columns. It is shown, and is no part of the identity.
 	Name   string `experiment:"-"`
@@ -264,11 +264,11 @@ func (e Experiment) program() Program {
 // members is the number of networks.
 func (m Method) members() int { return max(m.Members, 1) }
 
-// Called is the Key, or of a method without one its Name.
-func (m Method) Called() string { return cmp.Or(m.Key, m.Name) }
+// ID is the Key, or of a method without one its Name.
+func (m Method) ID() string { return cmp.Or(m.Key, m.Name) }
 
-// Same says whether two methods are called the same, whatever their settings.
-func (m Method) Same(other Method) bool { return m.Called() == other.Called() }
+// Equal says whether two methods have one ID, whatever their settings.
+func (m Method) Equal(other Method) bool { return m.ID() == other.ID() }
 
 // String says which experiment it is.
 func (e Experiment) String() string {

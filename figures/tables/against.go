@@ -44,7 +44,7 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 			runs[of] = append(runs[of], asIndexed(r))
 		}
 		if !slices.Contains(t.Columns[1:], r.Method) {
-			t.Columns, keys = append(t.Columns, r.Method), append(keys, r.Experiment.Method.Called())
+			t.Columns, keys = append(t.Columns, r.Method), append(keys, r.Experiment.Method.ID())
 		}
 		if !slices.Contains(tasks, r.Task) {
 			tasks = append(tasks, r.Task)

@@ -11,7 +11,7 @@ import (
 
 // densityFirst are methods with density uncertainty before the others, since a narrow screen shows few columns.
 func densityFirst(list []experiment.Method) []experiment.Method {
-	return append([]experiment.Method{methods.Density}, slices.DeleteFunc(slices.Clone(list), methods.Density.Same)...)
+	return append([]experiment.Method{methods.Density}, slices.DeleteFunc(slices.Clone(list), methods.Density.Equal)...)
 }
 
 // sheet is a table with a column for each method, and with lines of settings.

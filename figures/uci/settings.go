@@ -34,7 +34,7 @@ func (s setting) only(list ...experiment.Method) setting {
 // runs lists the experiments of a method on a data set; none if the setting is not for them. That a preset refuses the
 // method is a mistake in this package, which its tests would show: it panics.
 func (s setting) runs(dataset string, m experiment.Method) experiment.Experiments {
-	if !slices.Contains(s.datasets, dataset) || s.methods != nil && !slices.ContainsFunc(s.methods, m.Same) {
+	if !slices.Contains(s.datasets, dataset) || s.methods != nil && !slices.ContainsFunc(s.methods, m.Equal) {
 		return nil
 	}
 	list, err := s.list(Data{Name: dataset, Kind: s.splits}, m)
@@ -86,7 +86,7 @@ func paperSetting(datasets ...string) setting {
 func everywhere() setting {
 	s := paperSetting(tableDatasets()...)
 	s.list = func(d Data, m experiment.Method) (experiment.Experiments, error) {
-		if slices.ContainsFunc(addedMethods, m.Same) && !slices.Contains(SmallDatasets(), d.Name) {
+		if slices.ContainsFunc(addedMethods, m.Equal) && !slices.Contains(SmallDatasets(), d.Name) {
 			return nil, nil
 		}
 		return by(Paper)(d, m)

@@ -59,7 +59,7 @@ var choices = sync.OnceValue(func() map[string]choice {
 // left out. If there is no choice at all, that is an error.
 func Tuned(d Data, m experiment.Method) (all experiment.Experiments, err error) {
 	name := m.Key
-	if m.Same(methods.DensityMean) {
+	if m.Equal(methods.DensityMean) {
 		name = methods.Density.Key
 	}
 	for split := range d.Splits() {

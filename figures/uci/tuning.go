@@ -97,7 +97,7 @@ func TuningTable(x *tables.Index) (report.Table, error) {
 			var cells []tables.Mean
 			for _, m := range list {
 				cell := tables.Words("")
-				if slices.ContainsFunc(tuned.methods, m.Same) {
+				if slices.ContainsFunc(tuned.methods, m.Equal) {
 					cell = mostChosen(Data{Name: dataset, Kind: tuned.splits}, m.Key)
 				}
 				cells = append(cells, cell)

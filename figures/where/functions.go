@@ -169,7 +169,7 @@ func functionTable(x *tables.Index) (report.Table, error) {
 			cell := tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
 			cells = append(cells, cell)
 			cell.Best, cell.Against, cell.AgainstMetric, cell.Difference = "", cell.Of, p.prefix+metricMarginal, true
-			cell.Family, cell.Untested = fmt.Sprintf("%T", p.data), !m.Same(methods.Density) // UCI or the cubic
+			cell.Family, cell.Untested = fmt.Sprintf("%T", p.data), !m.Equal(methods.Density) // UCI or the cubic
 			gain.Cells = append(gain.Cells, cell)
 		}
 		s.Add(groupJoint, p.title, cells...)

@@ -23,13 +23,13 @@ func made(control experiment.Method, diverged bool) *tables.Index {
 	for _, m := range []experiment.Method{methods.Density, control} {
 		for _, e := range s.gaps("yacht", m) {
 			r := experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": 2 + float64(e.Seed)/1000}}
-			if m.Same(methods.Density) {
+			if m.Equal(methods.Density) {
 				r.Metrics["nll"] = 1 + float64(e.Seed%3)/1000
 				if e.Split == 5 {
 					r.Metrics["nll"] = 3
 				}
 			}
-			r.Diverged = diverged && e.Split == 0 && e.Seed == 4 && m.Same(control)
+			r.Diverged = diverged && e.Split == 0 && e.Seed == 4 && m.Equal(control)
 			all[r.ID] = r
 		}
 	}

@@ -234,7 +234,7 @@ func placesTable(x *tables.Index) (report.Table, error) {
 				cells = append(cells, tables.Mean{Words: report.Cell{Difference: &d}, Untested: true}, share)
 			}
 		}
-		if of[0].Same(methods.Density) {
+		if of[0].Equal(methods.Density) {
 			cells = append(cells, tables.Words("–"), tables.Words("–"))
 		} else {
 			add(methods.Density, false)
@@ -254,7 +254,7 @@ func exactPlacesTable(x *tables.Index) (report.Table, error) {
 	for _, p := range everyGap() {
 		for _, m := range []experiment.Method{places, placesMean, methods.Density, methods.DensityMean} {
 			distance, difference := p.inGap(m), tables.Words("–")
-			if m.Same(placesMean) || m.Same(methods.Density) {
+			if m.Equal(placesMean) || m.Equal(methods.Density) {
 				difference = distance.Over(p.runs(places))
 				difference.Against, difference.Difference = distance.Of, true
 			}

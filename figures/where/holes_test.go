@@ -26,13 +26,13 @@ func madeHoles(s gapSetting, ours, control experiment.Method) (list []experiment
 		for _, m := range []experiment.Method{ours, control} {
 			for _, e := range s.holes(dataset, m) {
 				nll, width := float64(e.Seed), 1.0
-				if m.Same(ours) {
+				if m.Equal(ours) {
 					if width = math.Pow(measured[e.Split].Energy, 0.5); dataset != cooling {
 						nll -= sign * math.Log(measured[e.Split].Distance)
 					}
 				}
 				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": nll, "model_std": width},
-					Diverged: dataset == "boston" && m.Same(control) && e.Split == 3 && e.Seed == 2})
+					Diverged: dataset == "boston" && m.Equal(control) && e.Split == 3 && e.Seed == 2})
 			}
 		}
 	}

@@ -244,7 +244,7 @@ func halfRun(m experiment.Method, trainN, heldOut, epochs int) experiment.Experi
 func fewRuns(m experiment.Method) experiment.Experiments {
 	e := halfRun(m, fewTrainN, fewHeldOut, fewEpochs)
 	e.Preset, e.Task.Data = "where.Few", FewImages(e.Task.Data.(HalfImages))
-	if m.Same(methods.Ensemble) {
+	if m.Equal(methods.Ensemble) {
 		return experiment.Experiments{e}
 	}
 	return crossed(e, 1, fewSeeds)
@@ -275,7 +275,7 @@ func allRuns(m experiment.Method, level string, rate float64) experiment.Experim
 			e.Recipe.Groups[i].Rate, e.Recipe.Groups[i].Optimizer = rate, train.SGD{Momentum: 0.9, Decay: allDecay}
 		}
 	}
-	if m.Same(methods.Ensemble) {
+	if m.Equal(methods.Ensemble) {
 		return experiment.Experiments{e}
 	}
 	return crossed(e, 1, fewSeeds)

@@ -251,7 +251,7 @@ func TestImageTableVerdicts(t *testing.T) {
 		"without noise": {few, changed(startingAt(methods.DensityMean, 0.01).Key, mutualInformation, 0.009), "", report.Better},
 		"not too sure":  {few, changed(methods.Deterministic.Key, "train_nll", 0.45), "", ""},
 		"diverged": {few, func(e experiment.Experiment, found map[string]float64) {
-			if e.Method.Same(methods.Rank1) && e.Seed == 3 {
+			if e.Method.Equal(methods.Rank1) && e.Seed == 3 {
 				found[experiment.MetricNLL] = math.NaN()
 			}
 		}, "", ""},

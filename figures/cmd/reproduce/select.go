@@ -33,7 +33,7 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		wanted []string
 		of     func(experiment.Experiment) string
 	}{
-		{"methods", s.Methods, func(e experiment.Experiment) string { return e.Method.Called() }},
+		{"methods", s.Methods, func(e experiment.Experiment) string { return e.Method.ID() }},
 		{"datasets", s.Datasets, datasetOf},
 		{"splits", s.Splits, func(e experiment.Experiment) string { return strconv.Itoa(e.Split) }},
 		{"seeds", s.Seeds, func(e experiment.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
