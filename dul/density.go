@@ -245,7 +245,7 @@ func meanEnergy(s *model.Scope, e *graph.Node, dimensions int) *graph.Node {
 	running := params.Statistic(s, column, "mean_energy", params.Constant(float64(dimensions)/2), 1, 1)
 	mean := running.NodeValue(g)
 	if s.Store().IsTraining(g) {
-		mean = graph.ReduceAndKeep(column, graph.ReduceMean, -2)
+		mean = ops.MeanRows(column)
 		params.Follow(running, mean)
 	}
 	return graph.Reshape(graph.BroadcastToDims(mean, column.Shape().Dimensions...), e.Shape().Dimensions...)

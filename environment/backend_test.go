@@ -148,14 +148,15 @@ func TestMissingXLA(t *testing.T) {
 	}
 }
 
-// Without the variable a GPU's convolutions are rounded, whatever the option says, and without the flag images are
-// transposed before Hopper. What the user has set stays.
-func TestPrepareGPU(t *testing.T) {
+// Without the variable a GPU's convolutions are rounded, whatever the option says, and without the flags images are
+// transposed before Hopper, and a processor's maxima forget NaN. What the user has set stays.
+func TestPrepareXLA(t *testing.T) {
 	for _, c := range []struct{ name, config, given, want, flags, wantFlags string }{
 		{"asked for", "xla:cuda,tf32=false", "", "0", "", " --xla_gpu_force_conv_nhwc=true"},
 		{"among others", "xla:/a/plugin.so,preallocate=false,tf32=false", "", "0", "", ""},
 		{"not asked for", "xla:cuda", "", "", "--xla_a=b", "--xla_a=b --xla_gpu_force_conv_nhwc=true"},
 		{"the opposite", "xla:/a/cuda.so,tf32=true", "", "", "", " --xla_gpu_force_conv_nhwc=true"},
+		{"a processor", "xla:cpu", "", "", "--xla_a=b", "--xla_a=b --xla_cpu_enable_fast_min_max=false"},
 		{"the user's own", "xla:cuda,tf32=false", "1", "1", "--xla_gpu_force_conv_nhwc=false", "--xla_gpu_force_conv_nhwc=false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestPrepareGPU(t *testing.T) {
 			if c.given == "" {
 				must.Do(t, os.Unsetenv(tf32Variable))
 			}
-			must.Do(t, prepareGPU(c.config))
+			must.Do(t, prepareXLA(c.config))
 			if got, flags := os.Getenv(tf32Variable), os.Getenv("XLA_FLAGS"); got != c.want || flags != c.wantFlags {
 				t.Errorf("%s=%q, XLA_FLAGS=%q, want %q and %q", tf32Variable, got, flags, c.want, c.wantFlags)
 			}

@@ -58,7 +58,7 @@ func (m LocationMixture) Dense(s *model.Scope, h *graph.Node) Terms {
 	running := information.NodeValue(h.Graph())
 	if s.Store().IsTraining(h.Graph()) { // log r_k/pi_k = U - half_k
 		of := graph.Sub(u, ops.SumColumns(graph.Mul(ops.Softmax(joint), half)))
-		running = graph.StopGradient(graph.ReduceAndKeep(of, graph.ReduceMean, -2))
+		running = graph.StopGradient(ops.MeanRows(of))
 		params.Follow(information, running)
 	}
 	return Terms{

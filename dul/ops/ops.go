@@ -84,13 +84,41 @@ func Product(a, b *graph.Node) *graph.Node {
 		})
 }
 
+// atOnce is how many numbers are added up one after the other. In float32 such a sum of equal numbers is wrong by 4e-5 of
+// itself at most; by 1e-2 for a million, and from 2^24 on it does not grow any more. Longer sums are those of parts.
+const atOnce = 4096
+
+// parts splits an axis, counted from the last, -1, into whole parts of atOnce, with an axis of its own for their number
+// before it, and what is left, nil for nothing.
+func parts(x *graph.Node, axis int) (whole, left *graph.Node) {
+	n, at := x.Shape().Dim(axis), x.Rank()+axis
+	count := n / atOnce
+	if n > count*atOnce {
+		left = graph.SliceAxis(x, at, graph.AxisRange(count*atOnce, n))
+		x = graph.SliceAxis(x, at, graph.AxisRange(0, count*atOnce))
+	}
+	dims := x.Shape().Dimensions
+	return graph.Reshape(x, slices.Concat(dims[:at], []int{count, atOnce}, dims[at+1:])...), left
+}
+
 // dot is the product over the last axis of a and the given axis of b.
 func dot(a, b *graph.Node, axis int) *graph.Node {
 	replicas := make([]int, a.Rank()-2)
 	for i := range replicas {
 		replicas[i] = i
 	}
-	return graph.DotGeneral(a, []int{a.Rank() - 1}, replicas, b, []int{b.Rank() + axis}, replicas)
+	if a.Shape().Dim(-1) <= atOnce {
+		return graph.DotGeneral(a, []int{a.Rank() - 1}, replicas, b, []int{b.Rank() + axis}, replicas)
+	}
+	partsOfA, leftOfA := parts(a, -1)
+	partsOfB, leftOfB := parts(b, axis)
+	r := partsOfA.Rank()
+	products := graph.DotGeneral(partsOfA, []int{r - 1}, append(slices.Clone(replicas), r-2), partsOfB, []int{r + axis}, append(replicas, r+axis-1))
+	y := graph.ReduceSum(products, -3)
+	if leftOfA != nil {
+		y = graph.Add(y, dot(leftOfA, leftOfB, axis))
+	}
+	return y
 }
 
 // transpose exchanges the last two axes. The pure Go backend has fast loops for one
@@ -150,7 +178,34 @@ func WeightedSquares(x, d *graph.Node) *graph.Node { return Product(graph.Mul(x,
 func QuadraticForm(x, l, d *graph.Node) *graph.Node { return WeightedSquares(Product(x, l), d) }
 
 // SumRows adds up the rows: [..., n, m] -> [..., 1, m].
-func SumRows(x *graph.Node) *graph.Node { return graph.ReduceAndKeep(x, graph.ReduceSum, -2) }
+func SumRows(x *graph.Node) *graph.Node {
+	if x.Shape().Dim(-2) <= atOnce || !OnGo(x) { // compilers add in another order
+		return graph.ReduceAndKeep(x, graph.ReduceSum, -2)
+	}
+	whole, left := parts(x, -2)
+	y := SumRows(graph.ReduceSum(whole, -2))
+	if left != nil {
+		y = graph.Add(y, SumRows(left))
+	}
+	return y
+}
+
+// MeanRows is the mean of the rows: [..., n, m] -> [..., 1, m].
+func MeanRows(x *graph.Node) *graph.Node {
+	n := x.Shape().Dim(-2)
+	if n <= atOnce || !OnGo(x) {
+		return graph.ReduceAndKeep(x, graph.ReduceMean, -2)
+	}
+	return graph.MulScalar(SumRows(x), 1/float64(n))
+}
+
+// Mean is the mean of all numbers, a scalar.
+func Mean(x *graph.Node) *graph.Node {
+	if n := x.Shape().Size(); n > 16*atOnce { // up to here GoMLX adds 16 sums beside each other
+		x = MeanRows(graph.Reshape(x, n, 1))
+	}
+	return graph.ReduceAllMean(x)
+}
 
 // SumColumns adds up the columns: [..., n, m] -> [..., n, 1].
 func SumColumns(x *graph.Node) *graph.Node { return graph.ReduceAndKeep(x, graph.ReduceSum, -1) }

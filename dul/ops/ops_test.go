@@ -317,6 +317,24 @@ func TestNaNStays(t *testing.T) {
 	}
 }
 
+// Sums over very many rows keep their digits in float32, also in gradients of weights and biases.
+func TestLongSums(t *testing.T) {
+	const n = 200_001
+	x := fixtures.Matrix(n, 2, slices.Repeat([]float64{0.1, 0.3}, n)...)
+	out := fixtures.Evaluate(t, dtypes.Float32, fixtures.Values{"x": x, "w": fixtures.Matrix(2, 1, 1, 1), "b": fixtures.Matrix(1, 1, 0)}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+		x := in["x"]
+		y := graph.ReduceAllSum(ops.Affine(x, in["w"], in["b"]))
+		return append(graph.Gradient(y, in["w"], in["b"]), ops.SumRows(x), ops.MeanRows(x), ops.Mean(x), ops.TransposedProduct(x, x))
+	})
+	for i, want := range [][]float64{{0.1 * n, 0.3 * n}, {n}, {0.1 * n, 0.3 * n}, {0.1, 0.3}, {0.2}, {0.01 * n, 0.03 * n, 0.03 * n, 0.09 * n}} {
+		for j, got := range out[i].Values {
+			if math.Abs(got-want[j]) > 5e-5*want[j] {
+				t.Errorf("number %d of sum %d is %g, want %g", j, i, got, want[j])
+			}
+		}
+	}
+}
+
 // A value that is used twice gets the sum of both gradients, and two losses of
 // one graph get gradients of their own.
 func TestWithGradientIsUsedTwice(t *testing.T) {

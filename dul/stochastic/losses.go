@@ -63,12 +63,12 @@ func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
 	if n < 1 {
 		panic(fmt.Errorf("stochastic: the objective of %d training examples; there must be at least 1", n))
 	}
-	total := graph.ReduceAllMean(nll)
+	total := ops.Mean(nll)
 	if l.KL != nil {
 		total = graph.Add(total, graph.MulScalar(graph.ReduceAllMean(l.KL), 1/float64(n)))
 	}
 	if l.LogLikelihood != nil {
-		total = graph.Sub(total, graph.ReduceAllMean(l.LogLikelihood))
+		total = graph.Sub(total, ops.Mean(l.LogLikelihood))
 	}
 	return total
 }
