@@ -281,7 +281,7 @@ func TestCheckRegression(t *testing.T) {
 	}
 }
 
-// The page for contributors has the time of both beside that of pandas.
+// .github/CONTRIBUTING.md has the time of both beside that of pandas.
 func BenchmarkCSV(b *testing.B) {
 	for name, c := range map[string]CSV{"words": {Categories: []string{"zip", "kind"}}, "numbers": {}} {
 		rng := rand.New(rand.NewPCG(1, 2))

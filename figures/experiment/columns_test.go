@@ -78,7 +78,12 @@ func TestTableOfCategories(t *testing.T) {
 	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), `row 1 (from 0) of "mine": datasets: wood=ash, and no training row is like this`) {
 		t.Errorf("the error is %v", err)
 	}
-	e.Task.Data = experiment.Table{Set: set, Parts: []datasets.Split{{Train: others[2:], Test: others[:2]}}}
+	e.Task.Data = experiment.Table{Set: set, Parts: []datasets.Split{{Train: others[2:], Test: others[:2]}, {Train: others, Test: ash}}}
+	second := e
+	second.Split = 1
+	if _, err := engine.Run(context.Background(), e, second); err == nil || !strings.Contains(err.Error(), "split 1: row 1 (from 0)") {
+		t.Errorf("the error is %v", err)
+	}
 	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
 	o = must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
 	if _, err := o.PredictCells(t.Context(), "ash", "1000"); err == nil || !strings.Contains(err.Error(), "wood=ash, and no training row") {

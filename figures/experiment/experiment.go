@@ -162,7 +162,8 @@ type Head struct {
 // A Program, such as active learning or HMC, carries out an experiment instead of the engine, and trains networks itself.
 type Program interface {
 	// Run returns what is to be said of the experiment: Sets and Inspected of its predictions, or why there are none. An error
-	// that wraps train.ErrDiverged says that networks diverged. progress hears which part is done, from 0 to 1.
+	// that wraps train.ErrDiverged says that networks diverged. The settings of e.Task.Likelihood are in the data's own unit (see
+	// likelihood.Rescaler), also where the targets of d are standardised. progress hears which part is done, from 0 to 1.
 	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
 }
 

@@ -121,6 +121,12 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		}
 		return nil
 	}
+	// A category that no training row of a split has is seen before any split is trained.
+	if table, is := e.Task.Data.(Table); is && table.Set.Columns != nil && !slices.ContainsFunc(g.list, func(o *planned) bool { return o.Split == e.Split }) {
+		if _, err := e.load(ctx); err != nil {
+			return err
+		}
+	}
 	one := &planned{Experiment: e, group: g, id: idOf(identity, e.Split, e.Seed)}
 	r.cost += g.cost
 	g.list, r.order = append(g.list, one), append(r.order, one)

@@ -262,7 +262,7 @@ func rescaled(l likelihood.Likelihood, unit, zero float64) (likelihood.Likelihoo
 	}
 	if own, is := l.(likelihood.Rescaler); is {
 		found := own.Rescale(unit, zero)
-		if reflect.TypeOf(found) != reflect.TypeOf(l) {
+		if reflect.Indirect(reflect.ValueOf(found)).Type() != reflect.Indirect(reflect.ValueOf(l)).Type() {
 			return nil, fmt.Errorf("the likelihood of type %T returns a %T from Rescale; give a type that embeds another a method of its own", l, found)
 		}
 		return found, checkItself(found)
