@@ -140,7 +140,8 @@ type LayerEnergy struct {
 // A Predictor predicts by a model again and again. It compiles a graph when it sees another shape of a batch of inputs than
 // the time before, and always uses the parameters that the model has. Several goroutines may use it: they take turns, as
 // do all predictions by one model. A training of the model must be over. If the numbers of inputs differ from call to call,
-// set Options.BatchSize.
+// set Options.BatchSize. On pure Go the outputs of an input alone differ from those in a batch in the last digits of
+// float32, by up to 4e-7 of the largest output.
 type Predictor struct {
 	model   *nets.Model
 	options Options
