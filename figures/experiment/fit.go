@@ -35,9 +35,11 @@ type fit struct {
 	folder      string   // for checkpoints; "" keeps none
 	kept        []string // the files of networks that were trained before, of each member; nil trains
 
-	models      []*nets.Model // one with replicas, or one for each member
-	keepOutputs bool          // whether the head of a Gaussian process asks for it
-	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
+	models      []*nets.Model                      // one with replicas, or one for each member
+	predictors  map[*nets.Model]*predict.Predictor // by models of images, whose sets have batches of one size
+	drawing     func(done, total int)              // hears of the set that is predicted
+	keepOutputs bool                               // whether the head of a Gaussian process asks for it
+	speed       float64                            // training examples a second, of all replicas together; 0 while it is not known
 }
 
 // first is an experiment that tells all but split and seed.
@@ -336,14 +338,27 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset, cha
 	var err error
 	if _, gaussian := f.likelihood().(likelihood.Gaussian); gaussian && e.Method.Process != nil {
 		drawn, err = predict.Marginals(ctx, m, inputsOf(sets)...)
-	} else {
+	} else if !f.first().group.images || !slices.Contains(f.models, m) { // or it is in training
 		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)
+	} else {
+		if f.predictors[m] == nil {
+			if f.predictors[m], err = predict.NewPredictor(m, options); err != nil {
+				return nil, err
+			}
+		}
+		drawn, err = f.predictors[m].PredictReplicas(ctx, inputsOf(sets)...)
 	}
 	return drawn, err
 }
 
 // predict predicts all sets of all experiments.
-func (f *fit) predict(ctx context.Context) error {
+func (f *fit) predict(ctx context.Context) (err error) {
+	f.predictors = map[*nets.Model]*predict.Predictor{}
+	defer func() {
+		for _, p := range f.predictors {
+			err = errors.Join(err, p.Close())
+		}
+	}()
 	if !slices.ContainsFunc(f.predictions, func(p *Predictions) bool { return !p.Diverged }) {
 		return nil
 	}
@@ -420,12 +435,14 @@ func (f *fit) drawSet(ctx context.Context, k int) ([]*predict.Prediction, error)
 				return nil, err
 			}
 		}
-		report := func(done, total int) {
+		f.drawing = func(done, total int) {
 			over := float64(before) + float64(f.data[0].Sets[k].Len())*(float64(i)+float64(done)/float64(total))/float64(len(f.models))
 			f.report(f.trainPart()+(1-f.trainPart())*over/float64(all), fmt.Sprintf("predicting the set %q", f.data[0].Sets[k].Name))
 		}
-		report(0, 1)
-		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()], func(o *predict.Options) { o.Progress = report })
+		f.drawing(0, 1)
+		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()], func(o *predict.Options) {
+			o.Progress = func(done, total int) { f.drawing(done, total) }
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -289,15 +289,18 @@ func TestHalfPrecisionOnTheGoBackend(t *testing.T) {
 	}
 }
 
-// denseOnly has an energy model in its dense layers alone.
+// denseOnly has an energy model in its dense layers alone, and counts them.
 type denseOnly struct{ baselines.Deterministic }
+
+var denseLayers int
 
 // Dense implements nets.Layers.
 func (p denseOnly) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	denseLayers++
 	return dul.Density{}.Dense(s, x, units)
 }
 
-// A family with energies in some of its layers is trained and predicted.
+// A family with energies in some of its layers is trained and predicted. A second set of images takes the graph of the first.
 func TestEnergiesOfSomeLayers(t *testing.T) {
 	pixels := func(n int) train.Dataset {
 		d := train.Dataset{Inputs: nets.Pixels{Bytes: make([]byte, n*3*8*8), Height: 8, Width: 8, Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{1, 1, 1}}}}
@@ -313,6 +316,16 @@ func TestEnergiesOfSomeLayers(t *testing.T) {
 	}
 	e.Recipe.BatchSize = 4
 	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
+	var built []int
+	for _, more := range [][]experiment.Set{{{Name: "b", Dataset: pixels(4)}}, {{Name: "c", Dataset: pixels(4)}, {Name: "d", Dataset: pixels(4)}}} {
+		before, other := denseLayers, e
+		other.Task.Data = experiment.Arrays{Train: pixels(8), Sets: append([]experiment.Set{{Name: "test", Dataset: pixels(4)}}, more...)}
+		must.Get(experiment.Run(context.Background(), other))(t)
+		built = append(built, denseLayers-before)
+	}
+	if built[0] != built[1] {
+		t.Errorf("%d dense layers were built for two sets, and %d for three", built[0], built[1])
+	}
 	if set := setOf(t, r, "test"); len(set.Energies) != 1 || len(set.Energies[0].Mean) != 4 || set.LastConvolution != -1 {
 		t.Errorf("energies of %d layers, the last convolution is %d", len(set.Energies), set.LastConvolution)
 	}
