@@ -145,7 +145,7 @@ func (c CSV) parse(text, file string) (*Regression, error) {
 		found.add(1, 0, fault{"there is no line of values that can be read", ""})
 	}
 	set := &Regression{N: n}
-	sorted := make([][]float64, len(names)) // the places of words in order
+	sorted, taken := make([][]float64, len(names)), map[string]bool{} // the places of words in order, and the names of inputs
 	for j := range columns {
 		column := &columns[j]
 		if words[j] != nil {
@@ -162,10 +162,10 @@ func (c CSV) parse(text, file string) (*Regression, error) {
 			continue
 		}
 		for _, name := range column.inputs() {
-			if slices.Contains(set.Features, name) && !slices.Contains(names[:j], column.Name) {
+			if taken[name] && !slices.Contains(names[:j], column.Name) {
 				found.add(1, j+1, fault{fmt.Sprintf("there are two inputs %q", name), "rename the column " + column.Name})
 			}
-			set.Features = append(set.Features, name)
+			taken[name], set.Features = true, append(set.Features, name)
 		}
 	}
 	if err := found.err(file); err != nil {

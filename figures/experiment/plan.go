@@ -121,8 +121,8 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		}
 		return nil
 	}
-	// A category that no training row of a split has is seen before any split is trained.
-	if table, is := e.Task.Data.(Table); is && table.Set.Columns != nil && !slices.ContainsFunc(g.list, func(o *planned) bool { return o.Split == e.Split }) {
+	// A category that no training row of a split has, or a single class, is seen before any split is trained.
+	if table, is := e.Task.Data.(Table); is && (table.Set.Columns != nil || table.Classes > 0) && !slices.ContainsFunc(g.list, func(o *planned) bool { return o.Split == e.Split }) {
 		if _, err := e.load(ctx); err != nil {
 			return err
 		}
