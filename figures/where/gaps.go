@@ -6,7 +6,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -163,35 +162,27 @@ func (c comparison) differences(x *tables.Index, datasets ...string) map[int]flo
 	return means
 }
 
-// inOrder are the differences in the order of their gaps.
-func inOrder(differences map[int]float64) (list []float64) {
-	for _, gap := range slices.Sorted(maps.Keys(differences)) {
-		list = append(list, differences[gap])
-	}
-	return list
-}
-
 // A measuredSplit is a distinct split with its difference.
 type measuredSplit struct {
 	uci.Measured
-	number     int
 	difference float64
 }
 
-// ofInputs are the differences of data sets, together for those with the same inputs, in the order of the splits.
-func (c comparison) ofInputs(x *tables.Index, datasets []string) (sets [][]measuredSplit) {
+// ofInputs are the differences of data sets in the order of the splits. Heating and cooling together are one set.
+func (c comparison) ofInputs(x *tables.Index, datasets ...string) (sets [][]measuredSplit) {
+	both := slices.Contains(datasets, heating) && slices.Contains(datasets, cooling)
 	for _, dataset := range datasets {
 		of, list := []string{dataset}, []measuredSplit(nil)
-		switch dataset {
-		case cooling:
+		switch {
+		case both && dataset == cooling:
 			continue
-		case heating:
+		case both && dataset == heating:
 			of = append(of, cooling)
 		}
 		differences := c.differences(x, of...)
 		for split, m := range (uci.Data{Name: dataset, Kind: c.kind}).Measured() {
 			if d, has := differences[split]; has {
-				list = append(list, measuredSplit{m, split, d})
+				list = append(list, measuredSplit{m, d})
 			}
 		}
 		sets = append(sets, list)
@@ -268,13 +259,13 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 				rows[row] = append(rows[row], cell, tables.Words("%d of %d", lower(list), len(list)))
 			}
 			for row, dataset := range datasets {
-				list := inOrder(of.inGaps(other).differences(x, dataset))
+				list := valuesOf(of.inGaps(other).ofInputs(x, dataset)[0], difference)
 				complete = complete && len(list) > 0
 				add(row, list, list, g.pooled)
 			}
 			var list, tested []float64
 			if complete {
-				sets := of.inGaps(other).ofInputs(x, datasets)
+				sets := of.inGaps(other).ofInputs(x, datasets...)
 				list = valuesOf(slices.Concat(sets...), difference)
 				if tested = list; g.medians {
 					tested = nil
@@ -326,7 +317,7 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 					column = append(column, cell)
 				}
 			}
-			signs := valuesOf(slices.Concat(of.inGaps(control).ofInputs(x, uci.SmallDatasets())...), difference)
+			signs := valuesOf(slices.Concat(of.inGaps(control).ofInputs(x, uci.SmallDatasets()...)...), difference)
 			test := tables.Waits
 			if n := len(signs); n > 0 {
 				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))

@@ -162,7 +162,7 @@ func holesTable(x *tables.Index) (report.Table, error) {
 		for _, c := range compared {
 			of := setting.inHoles(methods.Density, c.of)
 			of.widths = c.widths
-			sets := of.ofInputs(x, holeDatasets)
+			sets := of.ofInputs(x, holeDatasets...)
 			missing := slices.ContainsFunc(sets, func(set []measuredSplit) bool { return len(set) < 3 })
 			for _, measure := range measures {
 				for i, rho := range correlations(sets, measure.of) {
@@ -215,7 +215,7 @@ func placesTable(x *tables.Index) (report.Table, error) {
 		add := func(control experiment.Method, widths bool) {
 			c := holeSettings[1].inHoles(of[0], control)
 			c.widths = widths
-			sets := c.ofInputs(x, holeDatasets)
+			sets := c.ofInputs(x, holeDatasets...)
 			for i, set := range sets {
 				sets[i] = slices.DeleteFunc(set, func(m measuredSplit) bool { return m.Energy >= 1 })
 			}

@@ -56,7 +56,7 @@ func TestHolesTable(t *testing.T) {
 	if len(table.Rows) != 8 || len(table.Columns) != 1+4 || last[0].Verdict != report.Better || last[1].Verdict != report.NotSignificant || last[2].Verdict != "" {
 		t.Errorf("%d rows, columns %q, last %+v", len(table.Rows), table.Columns, last)
 	}
-	sets := s.inHoles(methods.Density, methods.DensityMean).ofInputs(tables.Of(madeHoles(s, methods.Density, methods.DensityMean)), holeDatasets)
+	sets := s.inHoles(methods.Density, methods.DensityMean).ofInputs(tables.Of(madeHoles(s, methods.Density, methods.DensityMean)), holeDatasets...)
 	if len(sets) != 7 || len(sets[0]) != 11 {
 		t.Fatalf("%d sets, %d holes of Boston without the diverged one", len(sets), len(sets[0]))
 	}

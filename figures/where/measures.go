@@ -48,7 +48,7 @@ func splitsTable(*tables.Index) (report.Table, error) {
 
 // distinctGaps are the gaps of question 1 with the differences to the mean energy.
 func (s gapSetting) distinctGaps(x *tables.Index) ([]measuredSplit, error) {
-	sets := s.inGaps(methods.DensityMean).ofInputs(x, uci.SmallDatasets())
+	sets := s.inGaps(methods.DensityMean).ofInputs(x, uci.SmallDatasets()...)
 	for _, set := range sets {
 		if len(set) == 0 {
 			return nil, fmt.Errorf("where: the gaps of %d sets of inputs, with %s: %w", len(sets), s.title, report.ErrNotRun)
