@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/nets"
@@ -191,38 +192,38 @@ func boundTable(x *tables.Index) (report.Table, error) {
 
 // BoundFigure draws the bounds over the epochs, and beside them the mutual information that noise of a size brings.
 func BoundFigure(x *tables.Index) (report.Figure, error) {
-	f := report.Figure{Name: "cifar-bound", Width: vg.Points(620), Height: vg.Points(240), Caption: prose.Caption("cifar-bound picture", nil)}
-	over, brings := report.New("at most, over the epochs", "epoch", "standard deviation of the noise"), report.New("what it brings", "standard deviation of the noise", "mutual information (nats)")
-	var all []float64
-	for i, b := range boundings {
-		stds, err := NoiseBound(b.of(false, ten))
-		if err != nil {
-			return f, err
-		}
-		epochs := make([]float64, len(stds))
-		for k := range epochs {
-			epochs[k] = float64(k + 1)
-		}
-		all = append(all, stds...)
-		if err := report.Line(over, b.name, epochs, stds, report.Palette()[i]); err != nil {
-			return f, err
-		}
-	}
+	f := report.Figure{Name: "cifar-bound", Width: vg.Points(560), Height: vg.Points(270), Caption: prose.Caption("cifar-bound picture", nil)}
+	over, brings := report.New("at most, over the epochs", "epoch", "noise (deviation)"), report.New("what it brings", "noise (deviation)", "information (nats)")
 	var stds, information []float64
-	for _, std := range noiseLevels()[1:] {
-		if r, has := x.Find(noisy(std)); has {
+	for _, std := range noiseLevels() {
+		if r, has := x.Find(noisy(std)); has && std > 0 {
 			stds, information = append(stds, std), append(information, r.Metrics[MetricMutualInformation])
 		}
 	}
 	if len(stds) == 0 {
 		return f, report.ErrNotRun
 	}
-	if err := errors.Join(report.Line(brings, "", stds, information, report.Blue), report.Points(brings, "", stds, information, report.Blue, report.DotRadius)); err != nil {
-		return f, err
+	err := report.Line(brings, "", stds, information, report.Grey)
+	var marks []report.Mark
+	for i, b := range boundings {
+		bound, boundErr := NoiseBound(b.of(false, ten))
+		if boundErr != nil {
+			return f, boundErr
+		}
+		epochs, mark := make([]float64, len(bound)), report.Mark{Name: b.name, Colour: report.Palette()[i], Shape: draw.CircleGlyph{}}
+		for k := range epochs {
+			epochs[k] = float64(k + 1)
+		}
+		marks, err = append(marks, mark), errors.Join(err, report.Line(over, "", epochs, bound, mark.Colour))
+		if at := slices.Index(stds, b.std); at >= 0 {
+			err = errors.Join(err, report.Points(brings, "", stds[at:at+1], information[at:at+1], mark.Colour, 3))
+		}
 	}
-	report.LogAxis(&over.Y, all)
-	report.LogAxis(&brings.X, stds)
-	report.LogAxis(&brings.Y, information)
-	f.Panels = [][]*plot.Plot{{over, brings}}
-	return f, nil
+	for _, axis := range []*plot.Axis{&over.Y, &brings.X, &brings.Y} {
+		low, high := axis.Min, axis.Max
+		report.LogAxis(axis, []float64{low, high})
+		axis.Min = low
+	}
+	f.Panels, f.Key = [][]*plot.Plot{{over, brings}}, report.Key(marks...)
+	return f, err
 }
