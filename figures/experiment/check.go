@@ -69,6 +69,21 @@ func (e Experiment) Check() error {
 	return e.problem(all.err())
 }
 
+// unsteady says which part of an experiment is another one each time that its identity is looked for.
+func (e Experiment) unsteady(ctx context.Context) error {
+	one, _ := e.code(ctx)
+	two, _ := e.code(ctx) // without errors, as before
+	switch {
+	case one["graphs"] != two["graphs"]:
+		return errors.New("its code builds another graph, or gives other initial values, each time: look for a random number or the order of a map in Task.Network (Build), the Method's layers, the likelihood and the optimizers; random numbers come from stochastic.Draw and params.New")
+	case one["recipe"] != two["recipe"]:
+		return errors.New("its Schedule, Order or Augmentation answers otherwise each time: look for a random number that is not made of the arguments, or the order of a map")
+	case one["data"] != two["data"]:
+		return errors.New("its Source loads other data each time: look for a random number, the order of a map, or files that change")
+	}
+	return errors.New("its identity changed while its data were read or its network was built: give fields that change, such as a cache, the tag `experiment:\"-\"`")
+}
+
 // checkRows draws from the untrained network. It is an error if code of your own mixes the examples of a batch, so that
 // the outputs for some examples change if each is alone, or if Coherent is set and a layer draws for each example. A network
 // for a Gaussian process has plain layers here.

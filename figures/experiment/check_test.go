@@ -79,6 +79,8 @@ func (randomStart) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return ops.Affine(x, params.New(s, x, "weights", params.Weight, params.Constant(rand.Float64()), x.Shape().Dim(-1), units), params.Bias(s, x, units))
 }
 
+func (randomStart) Rate(int, int) float64 { return rand.Float64() }
+
 // unnoted is a network that builds its layers by themselves.
 type unnoted struct{ layers nets.Layers }
 
@@ -200,6 +202,7 @@ func TestRefused(t *testing.T) {
 				return l.Dense(s.In("output"), x, outputs)
 			}}
 		}, "look for a random number or the order of a map in Task.Network"},
+		{"a random number in a schedule", small(none), func(e *experiment.Experiment) { e.Recipe.Schedule = randomStart{} }, "its Schedule, Order or Augmentation answers otherwise each time"},
 		{"a random number in an initial value", small(randomStart{}), func(e *experiment.Experiment) {}, "look for a random number"},
 		{"energies that are not noted", density, func(e *experiment.Experiment) { e.Task.Network = unnoted{} }, "build layers by nets.Positions"},
 		{"a function that mixes images", small(none), func(e *experiment.Experiment) {

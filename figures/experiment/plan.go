@@ -96,11 +96,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		}
 		g.line = groupLine{Group: identity, Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: text}
 		if spec.Digest(text) != identity {
-			one, _ := codeOf(e, d) // without an error, as before
-			if two, _ := codeOf(e, d); one != two {
-				return errors.New("its code builds another graph, or gives other initial values, each time: look for a random number or the order of a map in Task.Network (Build), the Method's layers, the likelihood and the optimizers; random numbers come from stochastic.Draw and params.New")
-			}
-			return errors.New("its identity changed while its data were read or its network was built: give fields that change, such as a cache, the tag `experiment:\"-\"`, and see that Source.Load returns the same data each time")
+			return e.unsteady(ctx)
 		}
 		if err := e.checkRows(ctx, d); err != nil {
 			return err
