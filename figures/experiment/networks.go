@@ -178,13 +178,14 @@ func (r *run) keptNetworks(e *planned, d Data, version string) (files []string) 
 		}
 		r.kept[path] = metadata[trainingKey]
 	}
+	paths := slices.Sorted(maps.Keys(r.kept))
 	for member := range e.Method.members() {
 		training := e.training(d, member, version)
-		at := slices.IndexFunc(slices.Sorted(maps.Keys(r.kept)), func(path string) bool { return training != "" && r.kept[path] == training })
+		at := slices.IndexFunc(paths, func(path string) bool { return training != "" && r.kept[path] == training })
 		if at < 0 {
 			return nil
 		}
-		files = append(files, slices.Sorted(maps.Keys(r.kept))[at])
+		files = append(files, paths[at])
 	}
 	return files
 }

@@ -308,41 +308,35 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 
 // remarks say what is odd about data: labels that no training example has, and examples of a set that are training examples too.
 func (d Data) remarks() (all []string) {
-	seed, buffer := maphash.MakeSeed(), []byte(nil)
-	row := func(set train.Dataset, i int) uint64 {
-		x := set.Inputs.(nets.Floats)
-		buffer = buffer[:0]
-		for _, v := range x.Values[i*x.Size() : (i+1)*x.Size()] {
-			buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(v))
+	seed, trained := maphash.MakeSeed(), map[uint64]bool{}
+	hashes := func(set train.Dataset) (all []uint64) { // of the rows with their answers
+		x, is := set.Inputs.(nets.Floats)
+		if !is || set.Targets == nil && set.Labels == nil {
+			return nil
 		}
-		if set.Labels != nil {
-			buffer = binary.LittleEndian.AppendUint64(buffer, uint64(set.Labels[i]))
+		columns, row := len(set.Targets)/set.Len(), []byte(nil)
+		for i := range set.Len() {
+			row = row[:0]
+			for _, v := range slices.Concat(x.Values[i*x.Size():][:x.Size()], set.Targets[i*columns:][:columns]) {
+				row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
+			}
+			if set.Labels != nil {
+				row = binary.LittleEndian.AppendUint64(row, uint64(set.Labels[i]))
+			}
+			all = append(all, maphash.Bytes(seed, row))
 		}
-		for at := range len(set.Targets) / set.Len() {
-			buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(set.Targets[i*len(set.Targets)/set.Len()+at]))
-		}
-		return maphash.Bytes(seed, buffer)
+		return all
 	}
-	trained, seen, classes := map[uint64]bool{}, 0, map[int]bool{}
-	_, numbers := d.Train.Inputs.(nets.Floats)
-	for i := 0; i < d.Train.Len() && numbers; i++ {
-		trained[row(d.Train, i)] = true
-	}
-	for _, label := range d.Train.Labels {
-		classes[label] = true
+	for _, hash := range hashes(d.Train) {
+		trained[hash] = true
 	}
 	for _, set := range d.Sets {
-		if seen = 0; numbers && (set.Targets != nil || set.Labels != nil) {
-			for i := range set.Len() {
-				if trained[row(set.Dataset, i)] {
-					seen++
-				}
-			}
+		seen := slices.DeleteFunc(hashes(set.Dataset), func(hash uint64) bool { return !trained[hash] })
+		if len(seen) > 0 {
+			all = append(all, fmt.Sprintf("%d of the %d examples of the set %q are training examples too, with the same inputs and answer", len(seen), set.Len(), set.Name))
 		}
-		if seen > 0 {
-			all = append(all, fmt.Sprintf("%d of the %d examples of the set %q are training examples too, with the same inputs and answer", seen, set.Len(), set.Name))
-		}
-		unseen := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(set.Labels))), func(label int) bool { return classes[label] })
+		unseen := slices.Compact(slices.Sorted(slices.Values(set.Labels)))
+		unseen = slices.DeleteFunc(unseen, func(label int) bool { return slices.Contains(d.Train.Labels, label) })
 		if len(unseen) > 0 && d.Train.Labels != nil {
 			all = append(all, fmt.Sprintf("the set %q has the labels %v, which no training example has", set.Name, unseen))
 		}
