@@ -174,7 +174,7 @@ func boundTable(x *tables.Index) (report.Table, error) {
 	t.Columns = []string{"At most by"}
 	var rows []row
 	for _, std := range noiseLevels() {
-		r := row{name: "no setting", option: fmt.Sprint(std), runs: experiment.Experiments{noisy(std)}}
+		r := row{name: "none of them", option: fmt.Sprint(std), runs: experiment.Experiments{noisy(std)}}
 		if at := slices.IndexFunc(boundings, func(b bounding) bool { return b.std == std }); at >= 0 && std > 0 {
 			r.name = boundings[at].name
 		}

@@ -68,7 +68,15 @@ func TestAllImages(t *testing.T) {
 	}
 	q.arms[0] = q.arms[0].Change(small)
 	small(&q.ensemble)
-	all, r := map[string]experiment.Result{}, must.Get(experiment.Engine{}.Run(t.Context(), q.arms[0][0]))(t)[0]
+	mild := q.arms[2][0]
+	small(&mild)
+	found := must.Get(experiment.Engine{}.Run(t.Context(), q.arms[0][0], mild))(t)
+	for _, score := range q.scores { // but for house numbers, which are left out here
+		if _, has := found[1].Metrics[strings.Replace(score.metric, cifar.SVHNExcerpt, cifar.CIFAR100, 1)]; !has {
+			t.Errorf("density layers have no %s: %v", score.metric, found[1].Metrics)
+		}
+	}
+	all, r := map[string]experiment.Result{}, found[0]
 	r.Metrics[cifar.MetricTemperature], r.Metrics["nll"+cifar.TemperedEnding] = 2, 1
 	for _, id := range q.arms[0].IDs() {
 		r.ID = id
