@@ -270,22 +270,37 @@ func (s *Store) keep(r *Result, g groupLine) error {
 	if err := s.addOnce(runsName, text(runColumns), line, line); err != nil {
 		return err
 	}
-	file := fileName(g)
-	head := text(slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.Metrics))))
+	file, names := fileName(g), slices.Sorted(maps.Keys(r.Metrics))
+	path, head := filepath.Join(s.Folder, file), text(slices.Concat(resultColumns, names))
 	if err := s.addOnce(file, nil, head, head[:len("group,")]); err != nil {
 		return err
 	}
-	if err := s.rewrite(file, func(rows [][]string) bool { return widen(rows, r.Metrics) }); err != nil {
+	columns, err := columnsOf(wholeLines(path))
+	if err == nil && slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) }) {
+		err = s.rewrite(file, func(rows [][]string) bool {
+			widen(rows, r.Metrics)
+			return true
+		})
+	}
+	if err != nil {
 		return err
 	}
-	return addLines(filepath.Join(s.Folder, file), func(before []byte) ([]byte, error) {
-		columns, err := csv.NewReader(bytes.NewReader(before)).Read()
+	return addLines(path, func(before []byte) ([]byte, error) {
+		columns, err := columnsOf(before, nil)
 		if err != nil {
 			return nil, err
 		}
 		row, _ := r.row(columns, g.Method)
 		return text(row), nil
 	})
+}
+
+// columnsOf are the names of the columns in the first line of a file.
+func columnsOf(lines []byte, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return csv.NewReader(bytes.NewReader(lines)).Read()
 }
 
 // rewrite replaces a file of results if change changes its rows, the first of which names the columns, while it holds the lock.
@@ -311,19 +326,17 @@ func (s *Store) rewrite(name string, change func(rows [][]string) bool) error {
 	})
 }
 
-// widen adds empty columns for the metrics that rows have none for, if there are any.
-func widen(rows [][]string, metrics map[string]float64) (wider bool) {
+// widen adds empty columns for the metrics that rows have none for.
+func widen(rows [][]string, metrics map[string]float64) {
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		if slices.Contains(rows[0], name) {
 			continue
 		}
-		wider = true
 		for i := range rows {
 			rows[i] = append(rows[i], "")
 		}
 		rows[0][len(rows[0])-1] = name
 	}
-	return wider
 }
 
 // remeasured replaces the metrics of results, by their identities, in all files that have them.
