@@ -26,7 +26,10 @@ func (s Sweep) AURC() float64 {
 	for g, hits := range s.hits {
 		// Of j random examples of this confidence the expected number of wrong ones is in proportion.
 		size := hits + s.misses[g]
-		for j := 1; j <= size; j++ {
+		if size == 1 { // the rest of the loop in one division
+			total += float64(wrong+hits) / float64(kept+1)
+		}
+		for j := 1; j <= size && size > 1; j++ {
 			total += (float64(wrong) + float64(hits)*float64(j)/float64(size)) / float64(kept+j)
 		}
 		kept += size
