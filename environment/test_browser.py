@@ -219,6 +219,14 @@ class Pages(Browser):
         page.wait_for_url("**/live.html")
         self.assertEqual(troubles, [])
 
+    def test_handout(self):
+        """It is printed on one page."""
+        page, _ = self.open()
+        page.goto((MADE / "html" / "handout.html").as_uri())
+        page.evaluate("() => window.MathJax?.startup?.promise")
+        for size in ("A4", "Letter"):
+            self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", page.pdf(format=size))), 1, size)
+
     def test_sliders(self):
         """Without a kernel a slider changes the picture, by mouse and keyboard, and the others go back."""
         page, troubles = self.open()
