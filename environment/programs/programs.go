@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,22 +32,6 @@ var limit int64 = 1 << 30
 // suffix ends the names of kept programs.
 const suffix = ".xla"
 
-// folder is where programs are kept; "" for nowhere.
-func folder() string {
-	switch named := os.Getenv(Variable); named {
-	case "off":
-		return ""
-	case "":
-		caches, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		return filepath.Join(caches, "densityuncertainty-xla")
-	default:
-		return named
-	}
-}
-
 // digest is SHA-256 of the parts, each with its length.
 func digest(parts ...[]byte) string {
 	h := sha256.New()
@@ -67,43 +50,6 @@ func key(program, options []byte, plugin, processor string) string {
 		parts = append(parts, []byte(os.Getenv(variable)))
 	}
 	return digest(parts...)
-}
-
-// pluginDigest is the digest of a plugin's file. It is kept for the file's name, size and time, as the file has 300 MB.
-func pluginDigest(path, folder string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
-	}
-	name := digest([]byte("plugin"), []byte(path), fmt.Append(nil, info.Size(), info.ModTime().UnixNano()))
-	if known := read(folder, name); known != nil {
-		return string(known), nil
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return "", err
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	write(folder, name, []byte(sum))
-	return sum, nil
-}
-
-// processor is the model and the features of the processor, from the file that Linux has of it.
-func processor() (string, error) {
-	content, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(string(content), "\n\n")
-	lines := slices.DeleteFunc(strings.Split(first, "\n"), func(line string) bool { // what changes from moment to moment
-		return strings.HasPrefix(line, "cpu MHz") || strings.HasPrefix(line, "bogomips") || strings.HasPrefix(line, "BogoMIPS")
-	})
-	return strings.Join(lines, "\n"), nil
 }
 
 // read is the content that was kept by a name; nil if there is none, or not all of it.

@@ -72,7 +72,13 @@ static void release(serialize_args *s) { s->release(s->backing); }
 import "C"
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -141,4 +147,57 @@ func keptCompile(args *C.compile_args) unsafe.Pointer {
 		C.release(&s)
 	}
 	return failed
+}
+
+// folder is where programs are kept; "" for nowhere.
+func folder() string {
+	switch named := os.Getenv(Variable); named {
+	case "off":
+		return ""
+	case "":
+		caches, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(caches, "densityuncertainty-xla")
+	default:
+		return named
+	}
+}
+
+// pluginDigest is the digest of a plugin's file. It is kept for the file's name, size and time, as the file has 300 MB.
+func pluginDigest(path, folder string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	name := digest([]byte("plugin"), []byte(path), fmt.Append(nil, info.Size(), info.ModTime().UnixNano()))
+	if known := read(folder, name); known != nil {
+		return string(known), nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	write(folder, name, []byte(sum))
+	return sum, nil
+}
+
+// processor is the model and the features of the processor, from the file that Linux has of it.
+func processor() (string, error) {
+	content, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(content), "\n\n")
+	lines := slices.DeleteFunc(strings.Split(first, "\n"), func(line string) bool { // what changes from moment to moment
+		return strings.HasPrefix(line, "cpu MHz") || strings.HasPrefix(line, "bogomips") || strings.HasPrefix(line, "BogoMIPS")
+	})
+	return strings.Join(lines, "\n"), nil
 }
