@@ -62,15 +62,21 @@ func (o Outcomes) Reliability(bins int) []Bin {
 	return finish(diagram)
 }
 
-// ECEAt returns the function of indices that is the ECE of the outcomes there, each as often as it is named, for Bootstrap.
-func (o Outcomes) ECEAt(bins int) func(indices []int) float64 {
+// ECEAt returns the function of a resample that is the ECE of the outcomes in it, for Bootstrap.
+func (o Outcomes) ECEAt(bins int) func(counts []float64) float64 {
 	places := o.binned(bins)
-	return func(indices []int) float64 {
-		diagram := make([]Bin, bins)
-		for _, i := range indices {
-			diagram[places[i]].add(o.Confidence[i], o.Right[i])
+	gaps := make([]float64, len(places)) // right or not, less the confidence
+	for i, c := range o.Confidence {
+		if gaps[i] = -c; o.Right[i] {
+			gaps[i] = 1 - c
 		}
-		return calibrationError(finish(diagram), len(indices))
+	}
+	return func(counts []float64) float64 {
+		sums := make([]float64, bins)
+		for i, count := range counts {
+			sums[places[i]] += count * gaps[i]
+		}
+		return floats.Norm(sums, 1) / floats.Sum(counts)
 	}
 }
 

@@ -130,7 +130,7 @@ func Mean(values []float64) float64 { return stat.Mean(values, nil) }
 func MeanStd(values []float64) (mean, std float64) { return stat.MeanStdDev(values, nil) }
 
 // Bootstrap is the percentile interval of a number computed from n examples (Efron 1979): f is evaluated
-// on replicates resamples of n of the indices 0 to n-1, drawn with replacement, and the interval holds the
+// on replicates resamples of n examples, drawn with replacement, and the interval holds the
 // middle fraction level of its values. It says how much the number would change with another test set of
 // the same size; it does not hold the spread over training runs. The same seed gives the same interval.
 //
@@ -138,17 +138,17 @@ func MeanStd(values []float64) (mean, std float64) { return stat.MeanStdDev(valu
 // resampled by itself, so that the numbers of examples in and out of distribution, on which AUPRC depends, stay what
 // they are.
 //
-// f may keep nothing of indices, which are overwritten by the next resample. What does not depend on the
-// resample belongs outside of f: sort with NewRanks, judge with NewOutcomes. To compare two methods let f be
-// the difference of their numbers on the same indices.
+// f is given how often each example is in the resample, and may keep nothing of it, as the next resample overwrites it.
+// What does not depend on the resample belongs outside of f: sort with NewRanks, judge with NewOutcomes. To compare two
+// methods let f be the difference of their numbers on the same resample.
 //
 // The bounds are the values of rank (1-level)/2 (replicates+1) from below and from above, interpolated
 // linearly; with too few replicates for such a rank they are the smallest and the largest. 1000
 // replicates are usual for a level of 0.95.
-func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) float64) (low, high float64) {
+func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(counts []float64) float64) (low, high float64) {
 	inUnit(level)
 	values := make([]float64, replicates)
-	for b, drawn := range Replicates(sizes, replicates, seed, func(indices []int) []float64 { return []float64{f(indices)} }) {
+	for b, drawn := range Replicates(sizes, replicates, seed, func(counts []float64) []float64 { return []float64{f(counts)} }) {
 		values[b] = drawn[0]
 	}
 	slices.Sort(values)
@@ -161,24 +161,25 @@ func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(i
 }
 
 // Replicates are the values of several numbers on the same resamples, [replicates][numbers]: what Bootstrap makes its
-// interval of. f returns as many numbers each time.
-func Replicates(sizes []int, replicates int, seed uint64, f func(indices []int) []float64) [][]float64 {
+// interval of. f returns as many numbers each time. Drawing the resamples takes time, so let f compute the numbers of all
+// methods that are compared.
+func Replicates(sizes []int, replicates int, seed uint64, f func(counts []float64) []float64) [][]float64 {
 	n := 0
 	for _, size := range sizes {
 		n += size
 	}
 	rng := rand.New(rand.NewPCG(seed, bootstrapStream))
-	values, indices := make([][]float64, replicates), make([]int, n)
+	values, counts := make([][]float64, replicates), make([]float64, n)
 	for b := range values {
-		first, k := 0, 0
+		clear(counts)
+		first := 0
 		for _, size := range sizes {
 			for range size {
-				indices[k] = first + rng.IntN(size)
-				k++
+				counts[first+rng.IntN(size)]++
 			}
 			first += size
 		}
-		values[b] = slices.Clone(f(indices)) // f may use its memory again
+		values[b] = slices.Clone(f(counts)) // f may use its memory again
 	}
 	return values
 }
@@ -200,13 +201,18 @@ func ranked(values []float64, p float64) float64 {
 	return (1-share)*values[k] + share*values[k+1]
 }
 
-// MeanAt returns the function of indices that is the mean of the values there, for Bootstrap.
-func MeanAt(values []float64) func(indices []int) float64 {
-	return func(indices []int) float64 {
-		total := 0.0
-		for _, i := range indices {
-			total += values[i]
+// MeanAt returns the function of a resample that is the mean of the values in it, for Bootstrap.
+func MeanAt(values []float64) func(counts []float64) float64 {
+	return func(counts []float64) float64 {
+		total := floats.Dot(counts, values)
+		if math.IsNaN(total) { // an infinite value that is not in the resample does not count
+			total = 0
+			for i, count := range counts {
+				if count > 0 {
+					total += count * values[i]
+				}
+			}
 		}
-		return total / float64(len(indices))
+		return total / floats.Sum(counts)
 	}
 }

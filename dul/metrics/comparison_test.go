@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // By hand: differences 1, 2, 3 have mean 2 and s = 1. With two degrees of freedom the quantile p of Student's
@@ -88,7 +90,7 @@ func ExamplePairedDifference() {
 
 func TestBootstrapRanks(t *testing.T) {
 	next := 0.0
-	count := func([]int) float64 { next++; return next }
+	count := func([]float64) float64 { next++; return next }
 	low, high := Bootstrap([]int{1}, 99, 0, 0.9, count) // values 1 to 99; ranks 5 and 95
 	if math.Abs(low-5) > 1e-12 || math.Abs(high-95) > 1e-12 {
 		t.Errorf("got %v, %v", low, high)
@@ -103,16 +105,10 @@ func TestBootstrapRanks(t *testing.T) {
 func TestBootstrapDraws(t *testing.T) {
 	draws := func(seed uint64) []float64 {
 		counts := make([]float64, 5)
-		Bootstrap([]int{2, 3}, 6000, seed, 0.9, func(indices []int) float64 {
-			first := 0
-			for _, i := range indices {
-				counts[i]++
-				if i < 2 {
-					first++
-				}
-			}
-			if first != 2 || len(indices) != 5 {
-				t.Fatalf("resample %v", indices)
+		Bootstrap([]int{2, 3}, 6000, seed, 0.9, func(drawn []float64) float64 {
+			floats.Add(counts, drawn)
+			if floats.Sum(drawn[:2]) != 2 || floats.Sum(drawn) != 5 {
+				t.Fatalf("resample %v", drawn)
 			}
 			return 0
 		})
@@ -138,13 +134,14 @@ func TestResamplesAreExact(t *testing.T) {
 		n := 2 + rng.IntN(40)
 		score, positive := scores(rng, n)
 		ranks := NewRanks(score, positive)
-		indices, drawn, kinds := make([]int, n), make([]float64, n), make([]bool, n)
-		for k := range indices {
+		counts, drawn, kinds := make([]float64, n), make([]float64, n), make([]bool, n)
+		for k := range drawn {
 			i := rng.IntN(n)
-			indices[k], drawn[k], kinds[k] = i, score[i], positive[i]
+			counts[i]++
+			drawn[k], kinds[k] = score[i], positive[i]
 		}
 		clear(positive) // what becomes of it afterwards does not matter
-		sweep, want := ranks.Sweep(indices), NewRanks(drawn, kinds).Sweep(nil)
+		sweep, want := ranks.Sweep(counts), NewRanks(drawn, kinds).Sweep(nil)
 		of := func(s Sweep) string {
 			return fmt.Sprint(s.AUROC(), s.AUPRC(), s.AveragePrecision(), s.FPRAtTPR(0.95), s.AURC()) // as text, NaN equals NaN
 		}

@@ -27,7 +27,7 @@ func TestMistakesPanicAndNaNGivesNaN(t *testing.T) {
 		"outcomes":        func() { Outcomes{Confidence: half}.ECE(10) },
 		"no bins":         func() { Outcomes{half, make([]bool, 2)}.ECE(0) },
 		"AUROC":           func() { AUROC(two, []bool{true}) },
-		"an index":        func() { MeanAt(two)([]int{2}) },
+		"other counts":    func() { MeanAt(two)([]float64{1}) },
 		"pairs":           func() { PairedDifference(two, []float64{1}, 0, 0.9) },
 		"one pair":        func() { PairedDifference([]float64{1}, []float64{1}, 0, 0.9) },
 		"a ratio":         func() { PairedDifference(two, two, -1, 0.9) },

@@ -64,26 +64,25 @@ func ascending(values []float64) []ordered {
 	return order
 }
 
-// Sweep counts what a threshold meets on its way down through the examples at indices, each as often as
-// it is named; nil is every example once.
-func (r *Ranks) Sweep(indices []int) Sweep {
+// Sweep counts what a threshold meets on its way down through the examples, each as often as counts says (see Bootstrap);
+// nil is every example once.
+func (r *Ranks) Sweep(counts []float64) Sweep {
 	s := Sweep{hits: make([]int, r.groups), misses: make([]int, r.groups)}
-	count := func(i int) {
+	if counts != nil {
+		same("counts", len(counts), "the ranks", len(r.group))
+	}
+	for i, group := range r.group {
+		count := 1.0
+		if counts != nil {
+			count = counts[i]
+		}
 		if r.positive[i] {
-			s.hits[r.group[i]]++
-			s.positives++
+			s.hits[group] += int(count)
+			s.positives += count
 		} else {
-			s.misses[r.group[i]]++
-			s.negatives++
+			s.misses[group] += int(count)
+			s.negatives += count
 		}
-	}
-	if indices == nil {
-		for i := range r.group {
-			count(i)
-		}
-	}
-	for _, i := range indices {
-		count(i)
 	}
 	if r.nan {
 		s.positives, s.negatives = math.NaN(), math.NaN() // what is divided by them is NaN

@@ -28,7 +28,7 @@ const (
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	ranks := ranksOf(inside, outside)
 	of := func(number func(metrics.Sweep) float64) Interval {
-		at := func(indices []int) float64 { return number(ranks.Sweep(indices)) }
+		at := func(counts []float64) float64 { return number(ranks.Sweep(counts)) }
 		i := Interval{Value: at(nil)}
 		if !math.IsNaN(i.Value) {
 			i.Low, i.High = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)

@@ -83,27 +83,46 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	return newScores(probabilities, test.Width, test.Labels, temperature), nil
 }
 
-func newJudgedRun(s *imageScores, scaled bool) *judgedRun {
-	nll, brier, outcomes := s.nll, s.brier, s.outcomes
-	n := len(nll)
-	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
-	for i, right := range outcomes.Right {
-		all[i], wrong[i] = i, !right
-		if right {
-			accuracy[i] = 1
+// newJudgedRuns judges runs on the same test images.
+func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	all := slices.Repeat([]float64{1}, len(runs[0].nll))
+	var judges []func(counts []float64) []float64
+	judged := make([]*judgedRun, len(runs))
+	for r, s := range runs {
+		if len(s.nll) != len(all) {
+			return nil, fmt.Errorf("%d test images are compared with %d", len(s.nll), len(all))
+		}
+		accuracy, wrong := make([]float64, len(all)), make([]bool, len(all))
+		for i, right := range s.outcomes.Right {
+			if wrong[i] = !right; right {
+				accuracy[i] = 1
+			}
+		}
+		ranks, eceAt, numbers := metrics.NewRanks(s.outcomes.Confidence, wrong), s.outcomes.ECEAt(judgedBins), make([]float64, len(judgements))
+		judge := func(counts []float64) []float64 {
+			numbers[placeOfNLL], numbers[placeOfECE] = metrics.MeanAt(s.nll)(counts), eceAt(counts)
+			if !scaled { // the table of temperatures has no others
+				numbers[1], numbers[2], numbers[4] = metrics.MeanAt(s.brier)(counts), metrics.MeanAt(accuracy)(counts), ranks.Sweep(counts).AURC()
+			}
+			return numbers
+		}
+		judges = append(judges, judge)
+		judged[r] = &judgedRun{values: slices.Clone(judge(all)), floor: s.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
+	}
+	for _, numbers := range metrics.Replicates([]int{len(all)}, replicates, compareSeed, func(counts []float64) (numbers []float64) {
+		for _, judge := range judges {
+			numbers = append(numbers, judge(counts)...)
+		}
+		return numbers
+	}) {
+		for r, of := range slices.Collect(slices.Chunk(numbers, len(judgements))) {
+			judged[r].resampled = append(judged[r].resampled, of)
 		}
 	}
-	ranks, eceAt := metrics.NewRanks(outcomes.Confidence, wrong), outcomes.ECEAt(judgedBins)
-	judgeAt := func(indices []int) []float64 {
-		values := make([]float64, len(judgements))
-		values[placeOfNLL], values[placeOfECE] = metrics.MeanAt(nll)(indices), eceAt(indices)
-		if !scaled { // the table of temperatures has no others
-			values[1], values[2], values[4] = metrics.MeanAt(brier)(indices), metrics.MeanAt(accuracy)(indices), ranks.Sweep(indices).AURC()
-		}
-		return values
-	}
-	return &judgedRun{values: judgeAt(all), resampled: metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt),
-		floor: outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
+	return judged, nil
 }
 
 // A contender is a row with what its runs say of the test images, by their seeds.
@@ -144,22 +163,36 @@ func (c contender) difference(reference contender, k int, seeds []uint64) (diffe
 	return metrics.BootstrapDifference(mean/n, spread, level), sameSign
 }
 
-// judge judges the predictions of a run, as they are or crossScaled. It is nil where no temperature is best. The error wraps
-// experiment.ErrNoPredictions if they are not kept.
-func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
-	p, err := found.Predictions()
-	if err != nil {
-		return nil, err
+// judge judges the predictions of the rows' runs, by their IDs, as they are or crossScaled. Those for which no temperature is
+// best are left out. The error wraps experiment.ErrNoPredictions if they are not kept.
+func judge(rows []row, scaled bool) (map[string]*judgedRun, error) {
+	var ids []string
+	var scores []*imageScores
+	for _, r := range rows {
+		for _, found := range r.found {
+			p, err := found.Predictions()
+			if err != nil {
+				return nil, err
+			}
+			test, err := p.Set(TestSet)
+			if err != nil {
+				return nil, err
+			}
+			s, err := scoresAt(test, scaled)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				ids, scores = append(ids, found.ID), append(scores, s)
+			}
+		}
 	}
-	test, err := p.Set(TestSet)
-	if err != nil {
-		return nil, err
+	judged, err := newJudgedRuns(scores, scaled)
+	byID := map[string]*judgedRun{}
+	for i, run := range judged {
+		byID[ids[i]] = run
 	}
-	s, err := scoresAt(test, scaled)
-	if s == nil || err != nil {
-		return nil, err
-	}
-	return newJudgedRun(s, scaled), nil
+	return byID, err
 }
 
 // crossScaled fits a temperature on each half of the images, those at even and those at odd places, and applies it to the
@@ -189,17 +222,20 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 // out, but for those all of whose runs diverged.
 func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, err error) {
 	type key struct {
-		id     string
+		ids    string
 		scaled bool
 	}
+	var ids []string
+	for _, r := range rows {
+		for _, found := range r.found {
+			ids = append(ids, found.ID)
+		}
+	}
+	runs, err := tables.Once(x, key{strings.Join(ids, " "), scaled}, func() (map[string]*judgedRun, error) { return judge(rows, scaled) })
 	for _, r := range rows {
 		c := contender{row: r, runs: map[uint64]*judgedRun{}}
 		for _, found := range r.found {
-			run, err := tables.Once(x, key{found.ID, scaled}, func() (*judgedRun, error) { return judge(found, scaled) })
-			if err != nil {
-				return nil, err
-			}
-			if run != nil {
+			if run := runs[found.ID]; run != nil {
 				c.runs[found.Seed] = run
 			}
 		}
@@ -207,7 +243,7 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, er
 			all = append(all, c)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // A judgedCell is a cell that is tested.

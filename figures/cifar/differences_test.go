@@ -119,7 +119,7 @@ func TestSeedsThatDisagree(t *testing.T) {
 				skill = 1.5
 			}
 			p := must.Get(spoken(t, e, n, skill, 2).Predictions())(t)
-			swapped[k].runs[e.Seed] = newJudgedRun(must.Get(scoresAt(&p.Sets[0], false))(t), false)
+			swapped[k].runs[e.Seed] = must.Get(newJudgedRuns([]*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t)}, false))(t)[0]
 		}
 	}
 	if _, same := swapped[1].difference(swapped[0], 0, []uint64{0, 1}); same {

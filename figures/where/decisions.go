@@ -423,7 +423,7 @@ func over(a, b map[int]float64) tables.Mean {
 	for _, seed := range of {
 		ours, theirs = append(ours, a[seed]), append(theirs, b[seed])
 	}
-	ratio := func(at []int) float64 { return metrics.MeanAt(ours)(at) / metrics.MeanAt(theirs)(at) }
+	ratio := func(at []float64) float64 { return metrics.MeanAt(ours)(at) / metrics.MeanAt(theirs)(at) }
 	low, high := metrics.Bootstrap([]int{len(of)}, bootstrapDraws, bootstrapSeed, tables.Confidence, ratio)
 	return tables.Words("%.2f [%.2f, %.2f]", stat.Mean(ours, nil)/stat.Mean(theirs, nil), low, high)
 }

@@ -189,19 +189,15 @@ func holesTable(x *tables.Index) (report.Table, error) {
 
 // overSets is the median of the differences of all sets, with a bootstrap interval that draws sets.
 func overSets(sets [][]measuredSplit) (d metrics.Difference) {
-	of := func(indices []int) float64 {
+	of := func(counts []float64) float64 {
 		var list []float64
-		for _, i := range indices {
-			list = append(list, valuesOf(sets[i], difference)...)
+		for i, count := range counts {
+			list = append(list, slices.Repeat(valuesOf(sets[i], difference), int(count))...)
 		}
 		middle, _, _ := metrics.MedianInterval(list, tables.Confidence, 1, 0)
 		return middle
 	}
-	all := make([]int, len(sets))
-	for i := range all {
-		all[i] = i
-	}
-	d.Mean = of(all)
+	d.Mean = of(slices.Repeat([]float64{1}, len(sets)))
 	d.Low, d.High = metrics.Bootstrap([]int{len(sets)}, bootstrapDraws, bootstrapSeed, tables.Confidence, of)
 	return d
 }
