@@ -358,10 +358,14 @@ copy_notebooks() {
 import json, pathlib, sys
 
 for path in pathlib.Path(sys.argv[1]).glob("*.ipynb"):
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    notebook["cells"] = [cell for cell in notebook["cells"] if not "".join(cell["source"]).startswith("<!-- slide\n")]
-    text = json.dumps(notebook, indent=1, ensure_ascii=False).replace("(../figures/", "(../../figures/")
-    pathlib.Path(sys.argv[2], path.name + ".part").write_text(text + "\n", encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    try:
+        notebook = json.loads(text)
+        notebook["cells"] = [cell for cell in notebook["cells"] if not "".join(cell["source"]).startswith("<!-- slide\n")]
+        text = json.dumps(notebook, indent=1, ensure_ascii=False).replace("(../figures/", "(../../figures/") + "\n"
+    except (ValueError, LookupError, TypeError):
+        pass  # JupyterLab says what is wrong with it
+    pathlib.Path(sys.argv[2], path.name + ".part").write_text(text, encoding="utf-8")
 PYTHON
   for original in "$root"/notebooks/*.ipynb; do
     name=${original##*/}

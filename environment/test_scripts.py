@@ -259,6 +259,8 @@ class WorkingCopies(Scripts):
         check("4")
         original.write_text(json.dumps({"cells": [{"source": ["<!-- slide\n", "# Title\n", "-->"]}, {"source": ["5"]}]}))
         check("5")
+        original.write_text("<<<<<<< no notebook")
+        self.assertEqual((self.copy(), copied.read_text()), ("", original.read_text()))
 
 
 class Arguments(unittest.TestCase):
