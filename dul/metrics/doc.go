@@ -1,5 +1,6 @@
 // Package metrics computes the numbers by which predictions are judged. Values of N examples and C classes are row-major,
 // [N*C]; draws are [draw][example]. As in gonum, a programming mistake panics; what is not defined, or has a NaN, is NaN.
+// README.md has the definitions on one small input, beside what other packages call by the same names.
 package metrics
 
 import (

@@ -1,7 +1,7 @@
 """What other packages call by the names of our metrics, for the twelve predictions of README.md.
 
     python -m venv peers && peers/bin/pip install numpy==2.5.5 scipy==1.18.1 scikit-learn==1.9.1 torch==2.15.0 \\
-        torchmetrics==1.9.0 uncertainty-calibration==0.1.4 pycalib==0.1.0.dev6 mapie==1.6.0 relplot==1.0.3 scoringrules==0.11.0 \\
+        torchmetrics==1.9.0 netcal==1.4.0 pytorch-ood==0.4.0 uncertainty-calibration==0.1.4 pycalib==0.1.0.dev6 mapie==1.6.0 relplot==1.0.3 scoringrules==0.11.0 \\
         properscoring==0.1 uncertainty-toolbox==0.1.1 CRPS==2.0.4 xskillscore==0.0.29 arviz-stats==1.3.3 arviz-base==1.3.1
     peers/bin/python dul/metrics/peers.py
 
@@ -46,6 +46,22 @@ def torchmetrics():
         yield f"ECE, predicted class ({name})", classification.MulticlassCalibrationError(2, n_bins=10)(of, torch.tensor(y))
     yield "AUROC", classification.BinaryAUROC()(torch.tensor(p), torch.tensor(y))
     yield "area under precision-recall, step", classification.BinaryAveragePrecision()(torch.tensor(p), torch.tensor(y))
+
+
+def netcal():
+    from netcal.metrics import ACE, ECE
+
+    yield "ECE, class 1", ECE(10).measure(p, y)
+    yield "ECE, adaptive (ACE, class 1)", ACE(10).measure(p, y)
+
+
+def pytorch_ood():
+    import torch
+    from pytorch_ood.metrics import OODMetrics
+
+    of = OODMetrics()
+    of.update(torch.tensor(p), torch.tensor(-y))  # negative labels are out of distribution
+    yield from of.compute().items()
 
 
 def uncertainty_calibration():
@@ -126,7 +142,7 @@ def arviz_stats():
 
 out = csv.writer(sys.stdout, lineterminator="\n")
 out.writerow(["quantity", "package", "version", "value"])
-for package in [scikit_learn, torchmetrics, uncertainty_calibration, pycalib, mapie, relplot, scoringrules, properscoring, uncertainty_toolbox, CRPS, xskillscore, arviz_stats]:
+for package in [scikit_learn, torchmetrics, netcal, pytorch_ood, uncertainty_calibration, pycalib, mapie, relplot, scoringrules, properscoring, uncertainty_toolbox, CRPS, xskillscore, arviz_stats]:
     name = package.__name__.replace("_", "-")
     try:
         version = importlib.metadata.version(name)
