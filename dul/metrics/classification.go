@@ -150,13 +150,13 @@ func checkTable(table []float64, classes int) {
 // sumOff is how far from 1 probabilities may sum: a thousand that were stored in half precision come half as far.
 const sumOff = 1e-3
 
-// checkProbabilities panics if a row has a negative number or does not sum to 1, as logits do not. Rows with NaN are left to
-// become NaN.
+// checkProbabilities panics if a row has a number below 0, by more than rounding, or does not sum to 1, as logits do not. Rows
+// with NaN are left to become NaN.
 func checkProbabilities(probs []float64, classes int) {
 	checkTable(probs, classes)
 	for start := 0; start < len(probs); start += classes {
 		r := probs[start : start+classes]
-		if sum := floats.Sum(r); math.Abs(sum-1) > sumOff || floats.Min(r) < 0 {
+		if sum := floats.Sum(r); math.Abs(sum-1) > sumOff || floats.Min(r) < -1e-6 {
 			panic(fmt.Sprintf("metrics: the probabilities of example %d sum to %.4g, and the least is %.4g; they must be at least 0 and sum to 1 (of logits take Softmax)", start/classes, sum, floats.Min(r)))
 		}
 	}
