@@ -47,16 +47,6 @@ func (s setting) runs(dataset string, m experiment.Method) experiment.Experiment
 	return list
 }
 
-// all lists the experiments of methods on all data sets of the setting.
-func (s setting) all(list ...experiment.Method) (all experiment.Experiments) {
-	for _, dataset := range s.datasets {
-		for _, m := range list {
-			all = append(all, s.runs(dataset, m)...)
-		}
-	}
-	return all
-}
-
 // lines are the lines of a group with a mean of methods, one line for each data set. With a reference the others are tested
 // against it, and the lowest is bold.
 func (s setting) lines(group string, mean tables.Mean, list []experiment.Method, reference ...experiment.Method) (lines []tables.Line) {
