@@ -319,7 +319,7 @@ func TestNaNStays(t *testing.T) {
 
 // Sums over very many rows keep their digits in float32, also in gradients of weights and biases.
 func TestLongSums(t *testing.T) {
-	const n = 200_001
+	const n = 400_001
 	x := fixtures.Matrix(n, 2, slices.Repeat([]float64{0.1, 0.3}, n)...)
 	out := fixtures.Evaluate(t, dtypes.Float32, fixtures.Values{"x": x, "w": fixtures.Matrix(2, 1, 1, 1), "b": fixtures.Matrix(1, 1, 0)}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 		x := in["x"]
