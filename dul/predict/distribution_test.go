@@ -1,9 +1,12 @@
 package predict_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -277,5 +280,19 @@ func TestTrainingOfLikelihoods(t *testing.T) {
 	}
 	if _, err := nets.New(fixtures.Backend(t), nets.MLP{}, likelihood.StudentT{}, 1); err == nil || !strings.Contains(err.Error(), "0 degrees of freedom") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A prediction can be encoded with its likelihood, as notebook.Keep does.
+func TestPredictionAsGob(t *testing.T) {
+	for _, l := range []likelihood.Likelihood{likelihood.Gaussian{}, likelihood.KnownNoise{Std: 2}, likelihood.Heteroscedastic{}, likelihood.StudentT{Nu: 4},
+		likelihood.Poisson{}, likelihood.Quantiles{Levels: []float64{0.1, 0.9}}, likelihood.Categorical{Classes: 3}} {
+		var b bytes.Buffer
+		must.Do(t, gob.NewEncoder(&b).Encode(predict.Prediction{Likelihood: l, Mean: [][]float64{{1}}}))
+		var p predict.Prediction
+		must.Do(t, gob.NewDecoder(&b).Decode(&p))
+		if !reflect.DeepEqual(p.Likelihood, l) || p.Mean[0][0] != 1 {
+			t.Errorf("%#v is now %#v", l, p)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func TestSlurm(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	t.Setenv("GOMAXPROCS", "1") // so that a task is at one of the two groups at a time
 	command(t, "sbatch", "--hold", "--array=0-1", "--output="+filepath.Join(dir, "task-%a.log"), "slurm.sh",
-		"uci", "--datasets", "yacht", "--methods", "mcdropout,rank1", "--splits", "0,1", "--epochs", "3000", "--store", runs)
+		"uci-nll", "--datasets", "yacht", "--methods", "mcdropout,rank1", "--splits", "0,1", "--epochs", "3000", "--store", runs)
 	log := filepath.Join(dir, "task-0.log")
 	command(t, "scontrol", "release", "1_0")
 	until(t, dir, "task 0 trains", func() bool { return strings.Contains(text(log), " epoch ") })
