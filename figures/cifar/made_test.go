@@ -48,11 +48,7 @@ func tableOf(t *testing.T, name string, all ...experiment.Result) report.Table {
 
 func named(t *testing.T, name string) tables.Exhibit {
 	t.Helper()
-	e, has := tables.Named(Exhibits(), name)
-	if !has {
-		t.Fatalf("there is no exhibit %s", name)
-	}
-	return e
+	return figtest.Exhibit(t, Exhibits(), name)
 }
 
 // lines are the rows of a table with their groups, names and cells.

@@ -18,7 +18,7 @@ func TestClaims(t *testing.T) {
 	type ratio struct{ mean, spread float64 }
 	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]tables.Claim {
 		t.Helper()
-		made := measured(exhibit("gap-ratio").Runs(), func(e experiment.Experiment) map[string]float64 {
+		made := measured(exhibit(t, "gap-ratio").Runs(), func(e experiment.Experiment) map[string]float64 {
 			r, has := ratios[e.Method.Name]
 			if !has {
 				return nil

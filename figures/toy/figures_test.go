@@ -19,13 +19,9 @@ import (
 // committed is the index of the committed results, read once.
 var committed = sync.OnceValues(tables.Committed)
 
-// exhibit is one of Exhibits, which must be there.
-func exhibit(name string) tables.Exhibit {
-	e, has := tables.Named(Exhibits(), name)
-	if !has {
-		panic(name)
-	}
-	return e
+func exhibit(t *testing.T, name string) tables.Exhibit {
+	t.Helper()
+	return figtest.Exhibit(t, Exhibits(), name)
 }
 
 // The figures of the stored runs.
@@ -64,14 +60,14 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance-moons"},
 	} {
 		t.Run(c.figure, func(t *testing.T) {
-			if _, err := exhibit(c.figure).Picture(tables.Of(without(full, c.method.Name))); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := exhibit(t, c.figure).Picture(tables.Of(without(full, c.method.Name))); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("without it: %v, want %q", err, c.want)
 			}
 			list := slices.Clone(full)
 			for i := range list {
 				list[i].Diverged = list[i].Method == c.method.Name
 			}
-			f := must.Get(exhibit(c.figure).Picture(tables.Of(list)))(t)
+			f := must.Get(exhibit(t, c.figure).Picture(tables.Of(list)))(t)
 			for i, title := range figtest.Titles(f) {
 				if strings.Contains(title, "diverged") != (i == c.panel) {
 					t.Errorf("panel %d has the title %q", i, title)
@@ -120,7 +116,7 @@ func TestMaps(t *testing.T) {
 func TestRunsAreStored(t *testing.T) {
 	x := must.Get(committed())(t)
 	for name, want := range map[string]int{"gap-ratio": 160, "distance": 36, "figure1": 4} {
-		list := exhibit(name).Runs()
+		list := exhibit(t, name).Runs()
 		for _, e := range list {
 			if _, is := x.Find(e); !is {
 				t.Errorf("%v of %s is not stored", e, name)

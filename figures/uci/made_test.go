@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/internal/figtest"
 )
 
 // made are made-up results of experiments.
@@ -47,11 +47,7 @@ func of(m experiment.Method, dataset string) experiment.Experiments {
 // runs has the experiments of an exhibit.
 func runs(t *testing.T, name string) experiment.Experiments {
 	t.Helper()
-	e, has := tables.Named(Exhibits(), name)
-	if !has {
-		t.Fatalf("there is no exhibit %s", name)
-	}
-	return e.Runs()
+	return figtest.Exhibit(t, Exhibits(), name).Runs()
 }
 
 func place(row, column string) string { return row + ", " + column }

@@ -103,11 +103,7 @@ func TestGapOthersTable(t *testing.T) {
 
 func exhibit(t *testing.T, name string) tables.Exhibit {
 	t.Helper()
-	e, has := tables.Named(Exhibits(), name)
-	if !has {
-		t.Fatalf("there is no exhibit %s", name)
-	}
-	return e
+	return figtest.Exhibit(t, Exhibits(), name)
 }
 
 // Six methods run in three settings on every gap, with 20 seeds; those of questions 8 and 9 in two settings.

@@ -17,6 +17,7 @@ import (
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
 )
 
 var update = flag.Bool("update", false, "write the golden pictures and texts instead of comparing with them")
@@ -149,4 +150,14 @@ func SameText(t *testing.T, f report.Figure) {
 	if want := strings.NewReplacer("−", "–", " ", "").Replace(drawn.String()); printed.String() != want || want == "" {
 		t.Errorf("%s as PDF has the text\n%s, as SVG\n%s", f.Name, printed.String(), want)
 	}
+}
+
+// Exhibit is one of a list by its name, which must be there.
+func Exhibit(t *testing.T, list []tables.Exhibit, name string) tables.Exhibit {
+	t.Helper()
+	e, has := tables.Named(list, name)
+	if !has {
+		t.Fatalf("there is no exhibit %s", name)
+	}
+	return e
 }
