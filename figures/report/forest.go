@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -77,8 +78,8 @@ type Forest struct {
 	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
 	// verdicts.
 	ByColumn bool
-	// Within, if not 0, is how far axes go from 0. What is beyond is drawn at the edge.
-	Within float64
+	// Within, if not 0, is how far axes go from 0. What is beyond is drawn at the edge. Least, if not 0, is where they begin.
+	Within, Least float64
 	// Numbers draws the numbers of cells with their spreads in the place of differences.
 	Numbers bool
 	Line    *float64 // where numbers have a dashed line, such as chance, 0.5; nil for none
@@ -167,11 +168,11 @@ func (f Forest) Of(t Table) (Figure, error) {
 	return picture, nil
 }
 
-// byColumn draws the rows of all groups, each below a line with the group's name, in a panel for each column.
+// byColumn draws the rows of all groups in a panel for each column. Where there are several, the group's name stands above its rows.
 func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (Figure, error) {
 	var rows []Row
 	for _, group := range groups {
-		if name := group[0].Group; name != "" {
+		if name := group[0].Group; name != "" && len(groups) > 1 {
 			rows = append(rows, Row{Name: name + ":", Cells: make([]Cell, len(t.Columns)-1)})
 		}
 		rows = append(rows, group...)
@@ -240,9 +241,9 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 	const apart = 0.34 // of the height of a row, from the first to the last mark on it
 	p := New(rows[0].Group, f.Axis, "")
 	p.Title.TextStyle.Font.Size = vg.Points(LabelSize)
-	edge := math.Inf(1)
+	low, high := math.Inf(-1), math.Inf(1)
 	if f.Within > 0 {
-		edge = f.Within
+		low, high = cmp.Or(f.Least, -f.Within), f.Within
 	}
 	var ticks []plot.Tick
 	for i, row := range rows {
@@ -269,7 +270,7 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 			if !f.Numbers && c.Verdict != Better && c.Verdict != Worse {
 				shape = hollow[m.Shape]
 			}
-			clip := func(x float64) float64 { return max(-edge, min(edge, x)) }
+			clip := func(x float64) float64 { return max(low, min(high, x)) }
 			at := clip(d.Mean)
 			bar := spread{plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - clip(d.Low), High: clip(d.High) - at}}}
 			if err := errorBar(p, bar, m.Colour, shape); err != nil {
@@ -288,7 +289,7 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 		}
 	}
 	if f.Within > 0 {
-		p.X.Min, p.X.Max = -edge, edge
+		p.X.Min, p.X.Max = low, high
 	} else {
 		room := 0.03 * (p.X.Max - p.X.Min) // beside the ends of intervals
 		p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room

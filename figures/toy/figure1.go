@@ -65,6 +65,35 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	return f, err
 }
 
+// Over shows results on the cubic over a reference, such as the exact posterior, in a panel each, four in a row: the mean of each
+// and the central 95% of its draws, less the reference's mean.
+func Over(reference experiment.Result, list []experiment.Result) (report.Figure, error) {
+	runs, err := runsOf("over", append([]experiment.Result{reference}, list...))
+	if err != nil {
+		return report.Figure{}, err
+	}
+	under := runs[0]
+	less := func(values []float64) []float64 {
+		return floats.SubTo(make([]float64, len(values)), values, under.mean)
+	}
+	low, high := less(under.quantile(0.025)), less(under.quantile(0.975))
+	return sheet{
+		name: "over", results: list, columns: 4, right: 20, below: 10, axes: stripAxes,
+		draw: func(p *plot.Plot, i int) error {
+			r, name := runs[i+1], map[int]string{0: reference.Method}[i]
+			p.X.Label.Text, p.Y.Label.Text, p.Legend.Top, p.Legend.Left = "x", "f − exact mean", true, true
+			return errors.Join(
+				report.Band(p, name, Grid(), low, high, report.PaleGrey),
+				report.Band(p, "", Grid(), less(r.quantile(0.025)), less(r.quantile(0.975)), report.MidBlue),
+				report.Dashes(p, "", Grid(), low, report.Grey),
+				report.Dashes(p, "", Grid(), high, report.Grey),
+				report.Line(p, "", Grid(), less(r.mean), report.Navy),
+				r.belowStrip(p),
+			)
+		},
+	}.figure()
+}
+
 // The sizes, in points: a panel with its share of the axes, and by how much the row of strips makes the figure higher. Both rows
 // get the same height.
 const panelWidth, panelHeight, stripHeight = 150, 160, 100
@@ -124,9 +153,8 @@ func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
 	return p, err
 }
 
-// cubicFigure draws a panel for each result on the cubic, and returns the runs that it draws. The first panel has a legend.
-func cubicFigure(name string, list []experiment.Result, columns int, draw func(r run, p *plot.Plot, withLegend bool) error) (report.Figure, []run, error) {
-	var runs []run
+// runsOf reads what is drawn of results on the cubic.
+func runsOf(name string, list []experiment.Result) (runs []run, err error) {
 	for _, r := range list {
 		data := cubicData(r.Split)
 		found := run{Result: r, trainX: data.X, trainY: data.Y}
@@ -136,10 +164,19 @@ func cubicFigure(name string, list []experiment.Result, columns int, draw func(r
 				found.curve, err = curveOf(p)
 			}
 			if err != nil {
-				return report.Figure{}, nil, fmt.Errorf("toy: %s: %w", name, err)
+				return nil, fmt.Errorf("toy: %s: %w", name, err)
 			}
 		}
 		runs = append(runs, found)
+	}
+	return runs, nil
+}
+
+// cubicFigure draws a panel for each result on the cubic, and returns the runs that it draws. The first panel has a legend.
+func cubicFigure(name string, list []experiment.Result, columns int, draw func(r run, p *plot.Plot, withLegend bool) error) (report.Figure, []run, error) {
+	runs, err := runsOf(name, list)
+	if err != nil {
+		return report.Figure{}, nil, err
 	}
 	f, err := sheet{
 		name: name, results: list, columns: columns, right: 20, below: 10,
@@ -181,17 +218,27 @@ func addStrips(f *report.Figure, runs []run) error {
 				report.Band(p, "", Grid(), less(r.quantile(0.005)), less(r.quantile(0.995)), report.PaleBlue),
 				report.Band(p, "", Grid(), less(r.quantile(0.025)), less(r.quantile(0.975)), report.MidBlue),
 				report.Dashes(p, name, Grid(), less(truth), report.Navy),
-				report.Points(p, "", r.trainX, slices.Repeat([]float64{-stripEnd}, len(r.trainX)), report.Red, report.DotRadius),
+				r.belowStrip(p),
 			); err != nil {
 				return fmt.Errorf("toy: %s: %v: %w", f.Name, r.Experiment, err)
 			}
 		}
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -gridEnd, gridEnd, -stripEnd, stripEnd
+		stripAxes(p)
 		panels = append(panels, p)
 	}
 	f.Panels = report.InRows(panels, len(runs), report.ShareAxes)
 	f.Height += vg.Points(stripHeight)
 	return nil
+}
+
+// stripAxes sets the axes of a strip.
+func stripAxes(p *plot.Plot) {
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -gridEnd, gridEnd, -stripEnd, stripEnd
+}
+
+// belowStrip marks where the data are.
+func (r run) belowStrip(p *plot.Plot) error {
+	return report.Points(p, "", r.trainX, slices.Repeat([]float64{-stripEnd}, len(r.trainX)), report.Red, report.DotRadius)
 }
 
 // atLeast are the values, with low in the place of those below it.

@@ -345,7 +345,7 @@ func (p exactProblem) inGap(m experiment.Method) tables.Mean {
 // exactMetrics are the columns of exactTable, as what follows a region's name in a metric's.
 var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 
-// ExactFigure shows the cubic's posterior beside what each method says, for the first split and seed.
+// ExactFigure shows what each method says of the cubic over the exact posterior, for the first split and seed.
 func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
@@ -360,7 +360,7 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 		}
 		list = append(list, r)
 	}
-	f, err := toy.Pictures(list)
+	f, err := toy.Over(list[0], list[1:])
 	f.Name, f.Caption = "where-exact", prose.Caption("where-exact picture", nil)
 	return f, err
 }

@@ -167,6 +167,10 @@ func TestExactFigure(t *testing.T) {
 	if _, err := ExactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
 		t.Errorf("without results: %v", err)
 	}
+	f := must.Get(ExactFigure(must.Get(tables.Committed())(t)))(t)
+	if len(f.Panels) != 2 || len(f.Panels[0]) != 4 || f.Panels[0][0].Title.Text != "Density Uncertainty" {
+		t.Errorf("%d rows", len(f.Panels))
+	}
 }
 
 // Every method and the posterior have the same network, noise and training examples, and all can be carried out.
