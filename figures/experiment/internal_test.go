@@ -217,8 +217,8 @@ func TestManyAdd(t *testing.T) {
 	for writer := range 8 {
 		wg.Go(func() {
 			for i := range 20 {
-				if err := addLines(path, func(before []byte) ([]byte, error) {
-					return fmt.Appendf(nil, "%d of %d after %d\n", i, writer, bytes.Count(before, []byte("\n"))), nil
+				if err := update(path, func(before []byte) ([]byte, error) {
+					return fmt.Appendf(before, "%d of %d after %d\n", i, writer, bytes.Count(before, []byte("\n"))), nil
 				}); err != nil {
 					t.Error(err)
 				}

@@ -13,6 +13,25 @@ import (
 	"densityuncertainty/dul/metrics"
 )
 
+// The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
+// "ood_svhn_auroc_energy", are made by the package of the image study.
+const (
+	MetricNLL  = "nll"  // negative log likelihood in nats; of a regression in the target's own units
+	MetricRMSE = "rmse" // root mean squared error in the target's own units
+
+	MetricCRPS     = "crps"       // continuous ranked probability score, in the target's own units
+	MetricCoverage = "coverage95" // part of the targets inside central 95% intervals of the predictive distribution, 0 to 1
+	MetricSpearman = "spearman"   // rank correlation of predicted variance and squared error; there if the variances differ
+
+	MetricNoiseStd  = "noise_std" // standard deviation of the observation noise, in the target's own units
+	MetricSharpness = "sharpness" // mean standard deviation of the target's predictive distribution, noise and function, in the target's own units
+
+	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
+
+	MetricAccuracy = "accuracy" // part of the test examples, 0 to 1
+	MetricECE      = "ece10"    // expected calibration error with 10 bins
+)
+
 // attempt turns what a metric panics with into an error.
 func attempt(metric Metric, p *Predictions) (found map[string]float64, err error) {
 	defer recovered(&err)

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -261,11 +260,7 @@ func exponentials(logs []float64, width int) []float64 {
 
 // decodePredictions is the inverse of encode.
 func decodePredictions(content []byte) (*Predictions, error) {
-	z, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return nil, err
-	}
-	unpacked, err := io.ReadAll(z)
+	unpacked, err := unzipped(content)
 	if err != nil {
 		return nil, err
 	}

@@ -52,14 +52,20 @@ const (
 // compressed ends the names of files of lines that gzip has compressed.
 const compressed = ".gz"
 
+// unzipped is what gzip has compressed.
+func unzipped(content []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
 // wholeLines returns the lines of a file that processes add to, without a last one that is unfinished.
 func wholeLines(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err == nil && strings.HasSuffix(path, compressed) {
-		var z *gzip.Reader
-		if z, err = gzip.NewReader(bytes.NewReader(content)); err == nil {
-			content, err = io.ReadAll(z)
-		}
+		content, err = unzipped(content)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("experiment: reading %s: %w", path, err)
@@ -67,20 +73,18 @@ func wholeLines(path string) ([]byte, error) {
 	return content[:bytes.LastIndexByte(content, '\n')+1], nil
 }
 
-// locked calls work with the whole lines of a file, which it makes if need be, while it holds the file's lock.
-func locked(path string, work func(before []byte) error) error {
+// update replaces the whole lines of a file, which it makes if need be, by those that change makes of them, while it holds the
+// file's lock. Where change only appends, so does update.
+func update(path string, change func(before []byte) ([]byte, error)) error {
 	for {
 		lock := flock.New(path, flock.SetPermissions(0o666))
 		if err := lock.Lock(); err != nil {
 			return fmt.Errorf("experiment: locking %s: %w", path, err)
 		}
-		var before []byte
 		var err error
 		valid := inPlace(lock)
 		if valid {
-			if before, err = wholeLines(path); err == nil {
-				err = work(before)
-			}
+			err = updateLocked(path, change)
 		}
 		if err := errors.Join(err, lock.Close()); valid || err != nil {
 			return err
@@ -88,25 +92,39 @@ func locked(path string, work func(before []byte) error) error {
 	}
 }
 
+// updateLocked is update of a file that is locked.
+func updateLocked(path string, change func(before []byte) ([]byte, error)) error {
+	before, err := wholeLines(path)
+	if err != nil {
+		return err
+	}
+	after, err := change(before)
+	if err != nil || bytes.Equal(after, before) {
+		return err
+	}
+	zip := strings.HasSuffix(path, compressed)
+	if added, is := bytes.CutPrefix(after, before); is && !zip {
+		if err := os.Truncate(path, int64(len(before))); err != nil {
+			return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
+		}
+		return appendTo(path, added)
+	}
+	return atomicfile.Write(path, func(w io.Writer) (err error) {
+		if zip {
+			z, _ := gzip.NewWriterLevel(w, gzip.BestCompression)
+			defer func() { err = errors.Join(err, z.Close()) }()
+			w = z
+		}
+		_, err = w.Write(after)
+		return err
+	})
+}
+
 // inPlace says whether a locked file is still the one at its path: who had the lock before may have replaced or removed it.
 func inPlace(lock *flock.Flock) bool {
 	mine, err := lock.Stat()
 	there, thereErr := os.Stat(lock.Path())
 	return err == nil && thereErr == nil && os.SameFile(mine, there)
-}
-
-// addLines appends choose(lines) to a file while it holds the lock, and removes an unfinished last line.
-func addLines(path string, choose func(before []byte) ([]byte, error)) error {
-	return locked(path, func(before []byte) error {
-		added, err := choose(before)
-		if err != nil || len(added) == 0 {
-			return err
-		}
-		if err := os.Truncate(path, int64(len(before))); err != nil {
-			return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
-		}
-		return appendTo(path, added)
-	})
 }
 
 // appendTo adds to the end of a file, which it makes if there is none.
@@ -145,73 +163,31 @@ func (s *Store) results() (all map[string]Result, others []string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("experiment: reading the store: %w", err)
 	}
-	var list, extra []Result
-	var later []string // files of groups and runs, whose lines are written before the result
+	var first, later []string // of the store's own files
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || !lineFile.MatchString(name) {
-			continue
-		}
-		own := ownFile.MatchString(name)
-		if !own {
+		switch stem, _, _ := strings.Cut(name, "."); {
+		case entry.IsDir() || !lineFile.MatchString(name):
+		case !ownFile.MatchString(name):
 			others = append(others, name)
-		}
-		if strings.Contains(name, jsonExtension) || strings.TrimSuffix(name, compressed) == runsName {
-			later = append(later, name)
-			continue
-		}
-		err := s.read(name, func(content []byte) error {
-			if bytes.HasPrefix(content, []byte(curveHead)) { // if Engine.Curves is the same folder
-				return nil
-			}
-			return eachRow(content, func(columns, row []string) error {
-				if slices.Equal(columns, runColumns) {
-					if !slices.Contains(later, name) {
-						later = append(later, name)
-					}
-					return nil
-				}
-				r, err := result(columns, row)
-				if own {
-					list = append(list, r)
-				} else if err == nil {
-					extra = append(extra, r)
-				}
-				return err
-			})
-		})
-		if err != nil && own {
-			return nil, nil, err
+		case stem+jsonExtension == groupsName || stem+csvExtension == runsName:
+			later = append(later, name) // their lines are written before those of results
+		default:
+			first = append(first, name)
 		}
 	}
 	groups, runs := map[string]groupLine{}, map[string][]string{}
-	for _, name := range later {
-		err := s.read(name, func(content []byte) error {
-			if !strings.Contains(name, jsonExtension) {
-				return eachRow(content, func(_, row []string) error {
-					runs[row[0]] = row
-					return nil
-				})
-			}
-			for line := range bytes.Lines(content) {
-				var g groupLine
-				if err := json.Unmarshal(line, &g); err != nil {
-					return fmt.Errorf("line %d: %w", len(groups)+1, err)
-				}
-				groups[g.Group] = g
-			}
-			return nil
-		})
-		if err != nil && ownFile.MatchString(name) {
-			return nil, nil, err
-		}
+	own, ownErr := s.read(first, groups, runs)
+	extra, _ := s.read(others, groups, runs)
+	if _, err := s.read(later, groups, runs); ownErr != nil || err != nil {
+		return nil, nil, errors.Join(ownErr, err)
 	}
-	all = make(map[string]Result, len(list))
-	for i, r := range slices.Concat(list, extra) {
-		own := i < len(list)
+	all = make(map[string]Result, len(own))
+	for i, r := range slices.Concat(own, extra) {
+		before, known := all[r.ID]
 		group, has := groups[r.Group]
 		row, ran := runs[r.run]
-		if _, known := all[r.ID]; !own && (known || !has || !ran) {
+		if i >= len(own) && (known || !has || !ran) {
 			continue
 		}
 		if !has || !ran {
@@ -221,30 +197,45 @@ func (s *Store) results() (all map[string]Result, others []string, err error) {
 			return nil, nil, fmt.Errorf("experiment: %s: the run %s: %w", runsName, r.run, err)
 		}
 		r.Group, r.run, r.Task, r.Method, r.Preset, r.file = group.Group, row[0], group.Task, group.Method, group.Preset, s.predictionsFile(r.ID) // not parts of the row's text
-		if before, has := all[r.ID]; has {
-			if difference := r.Difference(before); difference != "" {
-				return nil, nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", r.ID, difference)
-			}
+		if known && r.Difference(before) != "" {
+			return nil, nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", r.ID, r.Difference(before))
 		}
 		all[r.ID] = r
 	}
 	return all, others, nil
 }
 
-// read calls decode with the whole lines of a file, if it is there.
-func (s *Store) read(name string, decode func(content []byte) error) error {
-	path := filepath.Join(s.Folder, name)
-	content, err := wholeLines(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// read returns the results in files, and puts what they have of groups and runs into the maps. An error is about some of the files.
+func (s *Store) read(names []string, groups map[string]groupLine, runs map[string][]string) (found []Result, err error) {
+	for _, name := range names {
+		path := filepath.Join(s.Folder, name)
+		content, failed := wholeLines(path)
+		switch {
+		case failed != nil:
+		case strings.Contains(name, jsonExtension):
+			for line := range bytes.Lines(content) {
+				var g groupLine
+				failed = errors.Join(failed, json.Unmarshal(line, &g))
+				groups[g.Group] = g
+			}
+		case !bytes.HasPrefix(content, []byte(curveHead)): // which is there if Engine.Curves is the same folder
+			failed = eachRow(content, func(columns, row []string) error {
+				if slices.Equal(columns, runColumns) {
+					runs[row[0]] = row
+					return nil
+				}
+				r, err := result(columns, row)
+				if err == nil {
+					found = append(found, r)
+				}
+				return err
+			})
+		}
+		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("experiment: %s: %w", path, failed))
+		}
 	}
-	if err == nil {
-		err = decode(content)
-	}
-	if err != nil {
-		err = fmt.Errorf("experiment: %s: %w", path, err)
-	}
-	return err
+	return found, err
 }
 
 // keep keeps the predictions of a result, which are then read from there, and its row.
@@ -262,71 +253,36 @@ func (s *Store) keep(r *Result, g groupLine) error {
 	if err != nil {
 		return err
 	}
+	_, run := r.row(resultColumns, "")
 	if err := s.addOnce(groupsName, nil, append(group, '\n'), fmt.Appendf(nil, `{"group":%q,`, g.Group)); err != nil {
 		return err
 	}
-	_, run := r.row(resultColumns, "")
-	line := text(run)
-	if err := s.addOnce(runsName, text(runColumns), line, line); err != nil {
+	if err := s.addOnce(runsName, text(runColumns), text(run), text(run)); err != nil {
 		return err
 	}
-	file, names := fileName(g), slices.Sorted(maps.Keys(r.Metrics))
-	path, head := filepath.Join(s.Folder, file), text(slices.Concat(resultColumns, names))
-	if err := s.addOnce(file, nil, head, head[:len("group,")]); err != nil {
-		return err
-	}
-	columns, err := columnsOf(wholeLines(path))
-	if err == nil && slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) }) {
-		err = s.rewrite(file, func(rows [][]string) bool {
-			widen(rows, r.Metrics)
-			return true
-		})
-	}
-	if err != nil {
-		return err
-	}
-	return addLines(path, func(before []byte) ([]byte, error) {
-		columns, err := columnsOf(before, nil)
+	return update(filepath.Join(s.Folder, fileName(g)), func(before []byte) ([]byte, error) {
+		if len(before) == 0 {
+			before = text(resultColumns)
+		}
+		columns, err := csv.NewReader(bytes.NewReader(before)).Read()
+		for name := range r.Metrics {
+			if err == nil && !slices.Contains(columns, name) {
+				var rows [][]string
+				if rows, err = csv.NewReader(bytes.NewReader(before)).ReadAll(); err == nil {
+					widen(rows, r.Metrics)
+					before, columns = text(rows...), rows[0]
+				}
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
 		row, _ := r.row(columns, g.Method)
-		return text(row), nil
+		return slices.Concat(before, text(row)), nil
 	})
 }
 
-// columnsOf are the names of the columns in the first line of a file.
-func columnsOf(lines []byte, err error) ([]string, error) {
-	if err != nil {
-		return nil, err
-	}
-	return csv.NewReader(bytes.NewReader(lines)).Read()
-}
-
-// rewrite replaces a file of results if change changes its rows, the first of which names the columns, while it holds the lock.
-func (s *Store) rewrite(name string, change func(rows [][]string) bool) error {
-	path := filepath.Join(s.Folder, name)
-	return locked(path, func(before []byte) error {
-		rows, err := csv.NewReader(bytes.NewReader(before)).ReadAll()
-		if err != nil || len(rows) == 0 || !change(rows) {
-			return err
-		}
-		return atomicfile.Write(path, func(w io.Writer) error {
-			if !strings.HasSuffix(name, compressed) {
-				_, err := w.Write(text(rows...))
-				return err
-			}
-			z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
-			if err == nil {
-				_, err = z.Write(text(rows...))
-				err = errors.Join(err, z.Close())
-			}
-			return err
-		})
-	})
-}
-
-// widen adds empty columns for the metrics that rows have none for.
+// widen adds empty columns for the metrics that rows, the first of which names the columns, have none for.
 func widen(rows [][]string, metrics map[string]float64) {
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		if slices.Contains(rows[0], name) {
@@ -346,7 +302,9 @@ func (s *Store) remeasured(changed map[string]Result) error {
 		if err != nil || !ownFile.MatchString(entry.Name()) || !strings.Contains(entry.Name(), csvExtension) {
 			continue
 		}
-		err = s.rewrite(entry.Name(), func(rows [][]string) (is bool) {
+		err = update(filepath.Join(s.Folder, entry.Name()), func(lines []byte) ([]byte, error) {
+			rows, err := csv.NewReader(bytes.NewReader(lines)).ReadAll()
+			is := false
 			for i := 1; i < len(rows); i++ {
 				r, notResult := result(rows[0], rows[i])
 				now, has := changed[r.ID]
@@ -359,7 +317,10 @@ func (s *Store) remeasured(changed map[string]Result) error {
 					rows[i][c] = now.text(rows[0][c])
 				}
 			}
-			return is
+			if is {
+				lines = text(rows...)
+			}
+			return lines, err
 		})
 	}
 	return err
@@ -367,14 +328,14 @@ func (s *Store) remeasured(changed map[string]Result) error {
 
 // addOnce adds a line to a file, unless the file has a line with the given beginning. A new file begins with the head.
 func (s *Store) addOnce(name string, head, line, beginning []byte) error {
-	return addLines(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
+	return update(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
 		if bytes.Contains(before, beginning) {
-			return nil, nil
+			return before, nil
 		}
 		if len(before) > 0 {
 			head = nil
 		}
-		return slices.Concat(head, line), nil
+		return slices.Concat(before, head, line), nil
 	})
 }
 
@@ -499,4 +460,28 @@ func text(rows ...[]string) []byte {
 	w := csv.NewWriter(&b)
 	w.WriteAll(rows) // of a buffer, which has no errors
 	return b.Bytes()
+}
+
+// DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the
+// working directory.
+func DefaultDir() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("experiment: finding the working directory: %w", err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if folder := filepath.Join(dir, "figures", "runs"); IsCommitted(folder) {
+			return folder, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("experiment: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
+		}
+	}
+}
+
+// IsCommitted says whether a folder is figures/runs of a checkout, whose results are committed.
+func IsCommitted(folder string) bool {
+	path, err := filepath.Abs(folder)
+	content, readErr := os.ReadFile(filepath.Join(path, "..", "..", "go.mod"))
+	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, []byte("module densityuncertainty\n"))
 }
