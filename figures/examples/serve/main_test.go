@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -43,13 +43,7 @@ func trained(t *testing.T) (file string, d experiment.Data) {
 
 // NumPy computes from the file what Go does: 20,000 draws of each have means and deviations that differ by chance.
 func TestWeightsInPython(t *testing.T) {
-	python := "../../../.env/venv/bin/python"
-	if _, err := os.Stat(python); err != nil {
-		python = "python3"
-	}
-	if python = cmp.Or(os.Getenv("PYTHON"), python); exec.Command(python, "-c", "import numpy, safetensors").Run() != nil {
-		t.Skip("no NumPy or safetensors: pip install numpy safetensors, or name a Python that has them in PYTHON")
-	}
+	python := fixtures.Python(t, "import numpy, safetensors")
 	file, d := trained(t)
 	named, _, err := checkpoint.ReadTensors(file)
 	must.Do(t, err)
