@@ -244,20 +244,25 @@ func (d *Predictive) Pinball(targets []float64) (float64, error) {
 // prediction about the level. Of counts it may be more, as their intervals contain at
 // least the level.
 func (d *Predictive) Coverage(targets []float64, level float64) (float64, error) {
+	return d.Between(targets, (1-level)/2, (1+level)/2)
+}
+
+// Between is the part of the targets from Quantile(low) to Quantile(high), both included.
+func (d *Predictive) Between(targets []float64, low, high float64) (float64, error) {
 	if err := d.checkTargets(targets); err != nil {
 		return 0, err
 	}
-	low, err := d.Quantile((1 - level) / 2)
+	from, err := d.Quantile(low)
 	if err != nil {
 		return 0, err
 	}
-	high, err := d.Quantile((1 + level) / 2)
+	to, err := d.Quantile(high)
 	if err != nil {
 		return 0, err
 	}
 	inside := 0
 	for i, y := range targets {
-		if low[i] <= y && y <= high[i] {
+		if from[i] <= y && y <= to[i] {
 			inside++
 		}
 	}

@@ -7,7 +7,10 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 )
 
@@ -73,6 +76,56 @@ func (m Mixture) Variances() [][]float64 {
 		}
 	}
 	return all
+}
+
+// FunctionQuantile is a quantile of the function at each input, [N], without
+// observation noise: that of the Gaussians where components have a deviation, and
+// else that of the samples, between neighbours by linear interpolation. See
+// Prediction.Predictive for quantiles of the target.
+func (m Mixture) FunctionQuantile(q float64) []float64 {
+	curve, samples := make([]float64, len(m.Mean[0])), make([]float64, len(m.Mean))
+	for i := range curve {
+		var components []likelihood.Univariate
+		for k, mean := range m.Mean {
+			samples[k] = mean[i]
+			if m.Std != nil {
+				components = append(components, distuv.Normal{Mu: mean[i], Sigma: m.Std[k][i]})
+			}
+		}
+		switch len(components) {
+		case 0:
+			slices.Sort(samples)
+			curve[i] = stat.Quantile(q, stat.LinInterp, samples, nil)
+		case 1:
+			curve[i] = distuv.Normal{Mu: m.Mean[0][i], Sigma: m.Std[0][i]}.Quantile(q)
+		default:
+			var err error
+			if curve[i], err = quantile(components, q); err != nil {
+				curve[i] = math.NaN()
+			}
+		}
+	}
+	return curve
+}
+
+// NoiseDeviation is the root of the mean noise variance over components and
+// inputs: the deviation of noise that is the same at all inputs.
+func (m Mixture) NoiseDeviation() float64 {
+	var noise []float64
+	varies := m.NoiseVaries()
+	for _, component := range m.NoiseStd {
+		if !varies {
+			component = component[:1]
+		}
+		noise = append(noise, component...)
+	}
+	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
+}
+
+// NoiseVaries says whether the noise of some component differs between inputs, as
+// of likelihood.Heteroscedastic.
+func (m Mixture) NoiseVaries() bool {
+	return slices.ContainsFunc(m.NoiseStd, func(component []float64) bool { return slices.Min(component) < slices.Max(component) })
 }
 
 // Mix is the mixture of several models' predictions at the same inputs, such as

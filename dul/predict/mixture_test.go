@@ -11,6 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -40,6 +42,9 @@ func TestMixture(t *testing.T) {
 	}
 	if v := m.Variances(); v[0][0] != 13 || v[1][0] != 1 {
 		t.Errorf("variances %v; want 13 and 1", v)
+	}
+	if q := m.FunctionQuantile(0.5)[0]; math.Abs(distuv.UnitNormal.CDF((q-1)/3)+distuv.UnitNormal.CDF(q-5)-1) > 1e-12 {
+		t.Errorf("the median of the function is %v", q)
 	}
 	b.Std = nil
 	m = must.Get(predict.Mix(b, a))(t)

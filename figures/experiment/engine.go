@@ -34,7 +34,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}

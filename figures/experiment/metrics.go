@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -151,18 +150,11 @@ func quantiles(l likelihood.Quantiles, p *Predictions, s *Prediction) (map[strin
 		return nil, err
 	}
 	loss, err := d.Pinball(s.Targets)
-	low, lowErr := d.Quantile(l.Levels[0])
-	high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
-	if err := errors.Join(err, lowErr, highErr); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	inside := 0.0
-	for i, y := range s.Targets {
-		if low[i] <= y && y <= high[i] {
-			inside++
-		}
-	}
-	return map[string]float64{"pinball": loss * p.Unit, "coverage": inside / float64(len(s.Targets)), "crossed": d.Crossed()}, nil
+	coverage, err := d.Between(s.Targets, l.Levels[0], l.Levels[len(l.Levels)-1])
+	return map[string]float64{"pinball": loss * p.Unit, "coverage": coverage, "crossed": d.Crossed()}, err
 }
 
 // mixtures measures mixtures of Gaussians.
@@ -189,7 +181,7 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 		MetricModelStd:  stat.Mean(std, nil) * p.Unit,
 	}
 	// With noise of the same variance everywhere, the function's deviations are in the order of the target's.
-	if s.noiseVaries() {
+	if s.NoiseVaries() {
 		std = total
 	}
 	if slices.Min(std) < slices.Max(std) {

@@ -30,7 +30,7 @@ import (
 
 // networkFormat is the format of the files of trained networks: safetensors files with the parameters and running
 // statistics of one network.
-const networkFormat = "densityuncertainty network 1"
+const networkFormat, networkExtension = "densityuncertainty network 1", ".safetensors"
 
 // The keys of the metadata of a trained network; formatKey is a further one.
 const trainingKey, memberKey, scaleKey, graphKey = "training", "member", "scale", "graph"
@@ -46,87 +46,77 @@ func NetworkFile(e Experiment, member int) string { return e.Method.networkFile(
 // networkFile is NetworkFile for an experiment with this identity, which takes time to find for your own code.
 func (m Method) networkFile(id string, member int) string {
 	if m.members() == 1 {
-		return id + ".safetensors"
+		return id + networkExtension
 	}
-	return fmt.Sprintf("%s-%d.safetensors", id, member)
+	return fmt.Sprintf("%s-%d%s", id, member, networkExtension)
 }
 
 // checkKept says which networks Engine.Networks cannot keep, and which curves Engine.Curves, before anything is trained.
 func (r *run) checkKept() error {
-	if r.Networks == "" && r.Curves == "" {
-		return nil
-	}
 	var all problems
-	for _, g := range r.groups {
-		e := g.list[0]
-		all.need(e.program() == nil, "what comes of the training of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", e.Method.Name, e.Task.Name, e.program())
-		all.need(r.Networks == "" || e.Method.Process == nil, "the network of %s cannot be kept: its Gaussian process needs the training data; leave Engine.Networks out, or run the others alone", e.Method.Name)
-	}
-	for _, folder := range []string{r.Networks, r.Curves} {
-		if folder != "" {
-			err := os.MkdirAll(folder, 0o777)
-			all.need(err == nil, "making the folder of Engine.Networks or Curves: %w", err)
+	for _, kept := range []struct {
+		folder, what string
+		file         func(e *planned) string
+	}{
+		{r.Networks, "network", func(e *planned) string { return e.Method.networkFile(e.id, 0) }},
+		{r.Curves, "learning curve", func(e *planned) string { return e.id + csvExtension }},
+	} {
+		if kept.folder == "" {
+			continue
+		}
+		err := os.MkdirAll(kept.folder, 0o777)
+		all.need(err == nil, "making the folder of Engine.Networks or Curves: %w", err)
+		for _, g := range r.groups {
+			e := g.list[0]
+			all.need(e.program() == nil, "the %s of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", kept.what, e.Method.Name, e.Task.Name, e.program())
+			all.need(kept.folder != r.Networks || e.Method.Process == nil, "the network of %s cannot be kept: its Gaussian process needs the training data; leave Engine.Networks out, or run the others alone", e.Method.Name)
+		}
+		for _, e := range r.order {
+			if e.result == nil || e.result.Diverged {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(kept.folder, kept.file(e))); err != nil {
+				r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its %s; use another store for that", e, kept.what))
+			}
 		}
 	}
 	if err := all.err(); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	need := func(e *planned, what, file string) {
-		if _, err := os.Stat(file); err != nil {
-			r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its %s; use another store for that", e, what))
-		}
-	}
-	for _, e := range r.order {
-		if e.result == nil || e.result.Diverged {
-			continue
-		}
-		if r.Networks != "" {
-			need(e, "network", filepath.Join(r.Networks, e.Method.networkFile(e.id, 0)))
-		}
-		if r.Curves != "" {
-			need(e, "learning curve", filepath.Join(r.Curves, e.id+csvExtension))
-		}
-	}
 	return nil
 }
 
 // keepNetworks keeps the trained networks, each in a file of its own.
-func (f *fit) keepNetworks() error {
+func (f *fit) keepNetworks() (err error) {
 	if f.run.Networks == "" {
 		return nil
 	}
-	for i, e := range f.list {
-		if f.predictions[i].Diverged {
-			continue
+	graph, first := "", f.first()
+	x, floats := f.data[0].Train.Inputs.(nets.Floats)
+	if floats {
+		network, err := first.Task.Network.Over(first.Method.Layers)
+		if err == nil {
+			graph, err = graphOf(network, first.Task.Likelihood, x.Shape)
 		}
-		d := f.data[i]
-		known := scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero, Likelihood: likelihoodText(e.Task.Likelihood)}
-		graph := ""
-		if x, is := d.Train.Inputs.(nets.Floats); is {
-			network, err := e.Task.Network.Over(e.Method.Layers)
-			if err == nil {
-				graph, err = graphOf(network, e.Task.Likelihood, x.Shape)
-			}
-			if err != nil {
-				return err
-			}
-			known.Shape = x.Shape
-		}
-		text, err := json.Marshal(known)
 		if err != nil {
 			return err
 		}
-		for member := range f.members() {
-			number := i*f.members() + member
-			m, err := f.models[number/f.together()].Replica(number % f.together())
-			if err == nil {
-				metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph, trainingKey: e.training(d, member, f.info.Version)}
-				err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
-			}
-			if err != nil {
-				return fmt.Errorf("keeping the trained network: %w", err)
-			}
+	}
+	for number := 0; number < len(f.list)*f.members() && err == nil; number++ {
+		i, member := number/f.members(), number%f.members()
+		e, d := f.list[i], f.data[i]
+		if f.predictions[i].Diverged {
+			continue
 		}
+		text, _ := json.Marshal(scale{Shape: x.Shape, Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero, Likelihood: likelihoodText(e.Task.Likelihood)}) // finite, as the data are
+		var m *nets.Model
+		if m, err = f.models[number/f.together()].Replica(number % f.together()); err == nil {
+			metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph, trainingKey: e.training(d, member, f.info.Version)}
+			err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the trained network: %w", err)
 	}
 	return nil
 }
@@ -158,34 +148,26 @@ func (e *planned) training(d Data, member int, version string) string {
 // keptNetworks are the files in Engine.Networks with the networks of an experiment, of each member, that an earlier run trained; nil if
 // one of them is missing.
 func (r *run) keptNetworks(e *planned, d Data, version string) (files []string) {
-	if r.Networks == "" {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entries, err := os.ReadDir(r.Networks)
-	if err != nil {
-		return nil
-	}
+	entries, _ := os.ReadDir(r.Networks) // none without a folder
 	for _, entry := range entries {
 		path := filepath.Join(r.Networks, entry.Name())
-		if _, known := r.kept[path]; known || filepath.Ext(path) != ".safetensors" {
+		if filepath.Ext(path) != networkExtension || r.seen[path] {
 			continue
 		}
+		r.seen[path] = true
 		metadata, err := checkpoint.ReadMetadata(path)
-		if err != nil || metadata[formatKey] != networkFormat { // a file of somebody else
-			metadata = nil
+		if training := metadata[trainingKey]; err == nil && metadata[formatKey] == networkFormat && training != "" {
+			r.kept[training] = cmp.Or(r.kept[training], path)
 		}
-		r.kept[path] = metadata[trainingKey]
 	}
-	paths := slices.Sorted(maps.Keys(r.kept))
-	for member := range e.Method.members() {
-		training := e.training(d, member, version)
-		at := slices.IndexFunc(paths, func(path string) bool { return training != "" && r.kept[path] == training })
-		if at < 0 {
+	for member := 0; member < e.Method.members() && len(r.kept) > 0; member++ {
+		file := r.kept[e.training(d, member, version)]
+		if file == "" {
 			return nil
 		}
-		files = append(files, paths[at])
+		files = append(files, file)
 	}
 	return files
 }
@@ -245,9 +227,9 @@ type Answer struct {
 const answerDraws, answerBatch = 100, 64
 
 // Open opens a trained network that Engine.Networks kept, as it was trained, such as nets.MLP{Layers: layers, Widths: widths}. Nothing
-// of the experiment is needed. Of an ensemble it opens a single member. Another likelihood is an error, and so is a network that
-// computes something else, such as by other settings of its layers. If the file has parameters of other shapes, the first answer is
-// an error. Answers have 100 draws, by the seed 0; see With.
+// of the experiment is needed. Of an ensemble it opens a single member. Another likelihood is an error, and so is a network that has
+// parameters of other shapes, or computes something else, such as by other settings of its layers. Answers have 100 draws, by the
+// seed 0; see With.
 func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
 	fail := func(err error) (*Opened, error) {
 		return nil, fmt.Errorf("experiment: opening the network %s: %w", path, err)
@@ -281,23 +263,24 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if err != nil {
 		return fail(err)
 	}
-	if was := metadata[graphKey]; was != "" { // which older files do not have
-		x := nets.Floats{Shape: o.scale.Shape}
-		x.Values = make([]float64, x.Size())
-		if is, err := graphOf(network, l, x.Shape); err == nil && is != was {
-			if _, err := o.one.Predict(context.Background(), x); err == nil || errors.Is(err, metrics.ErrValue) { // the shapes are right
-				return fail(fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey]))
-			}
-		}
+	if _, err := o.one.Predict(context.Background(), zeros(o.scale.Shape)); err != nil && !errors.Is(err, metrics.ErrValue) {
+		return fail(err)
+	}
+	is, err := graphOf(network, l, o.scale.Shape)
+	if was := metadata[graphKey]; err != nil || is != was && was != "" { // which older files do not have
+		return fail(cmp.Or(err, fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey])))
 	}
 	return o, nil
 }
 
+// zeros is one input of a shape.
+func zeros(shape []int) nets.Floats {
+	return nets.Floats{Shape: shape, Values: make([]float64, nets.Floats{Shape: shape}.Size())}
+}
+
 // graphOf is a digest of the graph by which a network predicts inputs of a shape.
 func graphOf(network nets.Network, l likelihood.Likelihood, shape []int) (string, error) {
-	one := nets.Floats{Shape: shape}
-	one.Values = make([]float64, one.Size())
-	b, h := building{data: Data{Train: train.Dataset{Inputs: one}}, rows: fewRows}, sha256.New()
+	b, h := building{data: Data{Train: train.Dataset{Inputs: zeros(shape)}}, rows: fewRows}, sha256.New()
 	var err error
 	if b.backend, err = gobackend.New(""); err != nil {
 		return "", err
@@ -327,14 +310,8 @@ func (o *Opened) Columns() datasets.Columns { return o.scale.Columns }
 // Predict answers for one input, given in the units of the data that the network was trained on, as Regression.X has it.
 // Equal inputs have equal answers. Several goroutines may ask.
 func (o *Opened) Predict(ctx context.Context, row []float64) (Answer, error) {
-	return first(o.PredictAll(ctx, [][]float64{row}))
-}
-
-func first(all []Answer, err error) (Answer, error) {
-	if err != nil {
-		return Answer{}, err
-	}
-	return all[0], nil
+	all, err := o.PredictAll(ctx, [][]float64{row})
+	return append(all, Answer{})[0], err
 }
 
 // PredictAll is Predict for many inputs, in less time, with an answer for each. An error names the first input that has none,
@@ -411,7 +388,8 @@ func (o *Opened) answers(ctx context.Context, predictor *predict.Predictor, x ne
 // PredictCells is Predict of a row as it stands in a file, without the target: with categories as words, and where numbers
 // may miss also without a value, such as "red", "1.5", "NA". The error tells what is wrong with all cells.
 func (o *Opened) PredictCells(ctx context.Context, cells ...string) (Answer, error) {
-	return first(o.PredictAllCells(ctx, [][]string{cells}))
+	all, err := o.PredictAllCells(ctx, [][]string{cells})
+	return append(all, Answer{})[0], err
 }
 
 // PredictAllCells is PredictAll of rows as they stand in a file; see PredictCells.

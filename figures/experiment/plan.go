@@ -194,7 +194,8 @@ type run struct {
 
 	mu       sync.Mutex        // of what follows, of what has come of each experiment, and of calls of Progress and Notes
 	remarked map[string]bool   // tasks whose data were remarked on
-	kept     map[string]string // of the files in Networks, a digest of their training
+	seen     map[string]bool   // the files in Networks that were looked at
+	kept     map[string]string // some of them, by a digest of their training
 	done     float64           // the cost of what is done
 	reported float64           // to Progress
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
@@ -79,28 +78,7 @@ func (p *Prediction) loss() (float64, error) {
 	return p.NLL(1)
 }
 
-// NoiseDeviation is the root of the mean noise variance of a mixture, over components and inputs. It is the deviation of
-// noise that is the same at all inputs.
-func (p *Prediction) NoiseDeviation() float64 {
-	var noise []float64
-	varies := p.noiseVaries()
-	for _, component := range p.NoiseStd {
-		if !varies {
-			component = component[:1]
-		}
-		noise = append(noise, component...)
-	}
-	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
-}
-
-// noiseVaries says whether the noise of some component differs between inputs, as of likelihood.Heteroscedastic.
-func (p *Prediction) noiseVaries() bool {
-	return slices.ContainsFunc(p.NoiseStd, func(component []float64) bool { return slices.Min(component) < slices.Max(component) })
-}
-
-// FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise. If the
-// mixture has one component with a deviation, it is the Gaussian's quantile, and else the quantile of the draws. See
-// Predictive for quantiles of the target.
+// FunctionQuantile is that of the Mixture, also where the store keeps only some quantiles of the function.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	if kept := p.Extra[quantileName(q)]; kept != nil {
 		return slices.Clone(kept)
@@ -108,19 +86,7 @@ func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	if p.Mean == nil && p.Extra["mean"] != nil {
 		panic(fmt.Sprintf("experiment: of this prediction the store keeps the quantiles %v and not %v: run the experiment with another store for all draws", curveQuantiles, q))
 	}
-	curve, draws := make([]float64, len(p.Mean[0])), make([]float64, len(p.Mean))
-	for i := range curve {
-		if p.Std != nil {
-			curve[i] = distuv.Normal{Mu: p.Mean[0][i], Sigma: p.Std[0][i]}.Quantile(q)
-			continue
-		}
-		for m := range p.Mean {
-			draws[m] = p.Mean[m][i]
-		}
-		slices.Sort(draws)
-		curve[i] = stat.Quantile(q, stat.LinInterp, draws, nil)
-	}
-	return curve
+	return p.Mixture.FunctionQuantile(q)
 }
 
 // curveQuantiles are those that pictures of the function show.
@@ -277,31 +243,34 @@ func decodePredictions(content []byte) (*Predictions, error) {
 	}
 	p := &head.Predictions
 	for i, h := range head.Sets {
-		s := Prediction{Set: h.Name}
-		s.Width, s.LastConvolution = h.Width, h.LastConvolution
+		s := Prediction{Set: h.Name, Prediction: predict.Prediction{Width: h.Width, LastConvolution: h.LastConvolution}}
 		var energies [][]float64
+		var logs []float64
 		columns := s.columns(&energies)
+		columns[logProbabilities] = &logs
 		for name, t := range named {
-			set, name, _ := strings.Cut(name, "/")
-			if set != fmt.Sprint(i) {
+			name, is := strings.CutPrefix(name, fmt.Sprint(i, "/"))
+			if !is {
 				continue
 			}
-			list, known := columns[name]
+			list := columns[name] // nil, which takes nothing, for a column of another version
 			var values []float64
-			if !known {
+			extra, is := strings.CutPrefix(name, extraPrefix)
+			if is {
 				list = &values
 			}
 			if err := checkpoint.SetColumn(list, t); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if name == logProbabilities {
-				s.Probabilities = exponentials(values, s.Width)
-			} else if extra, is := strings.CutPrefix(name, extraPrefix); is {
+			if is {
 				if s.Extra == nil {
 					s.Extra = map[string][]float64{}
 				}
 				s.Extra[extra] = values
 			}
+		}
+		if logs != nil {
+			s.Probabilities = exponentials(logs, s.Width)
 		}
 		for l, name := range h.Layers {
 			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l]})

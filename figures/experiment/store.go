@@ -266,7 +266,7 @@ func (s *Store) keep(r *Result, g groupLine) error {
 		}
 		columns, err := csv.NewReader(bytes.NewReader(before)).Read()
 		for name := range r.Metrics {
-			if err == nil && !slices.Contains(columns, name) {
+			if err == nil && !slices.Contains(columns[len(resultColumns):], name) {
 				var rows [][]string
 				if rows, err = csv.NewReader(bytes.NewReader(before)).ReadAll(); err == nil {
 					widen(rows, r.Metrics)
@@ -285,7 +285,7 @@ func (s *Store) keep(r *Result, g groupLine) error {
 // widen adds empty columns for the metrics that rows, the first of which names the columns, have none for.
 func widen(rows [][]string, metrics map[string]float64) {
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		if slices.Contains(rows[0], name) {
+		if slices.Contains(rows[0][len(resultColumns):], name) {
 			continue
 		}
 		for i := range rows {
