@@ -19,10 +19,9 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// EnergyModel gives the energy E(h) of a layer's inputs, and how it is fitted, such
-// as energy.LDL. A type of your own needs these two methods; energy.Pixelwise makes
-// the second from the first. layertest.Energy checks the first. If the type has a
-// method Check() error, the layer panics with its error.
+// EnergyModel is a model of a layer's inputs h, such as energy.LDL. It gives their energy E(h) and how it is fitted.
+// Your own model needs both methods; energy.Pixelwise gives you Conv if you have Dense, and layertest.Energy tests
+// Dense. If the type has a method Check() error, a layer panics with its error.
 type EnergyModel interface {
 	// Dense returns the terms of inputs h, [..., batch, features], and creates
 	// the model's parameters in s with params.New and the role params.Generative.
@@ -32,34 +31,26 @@ type EnergyModel interface {
 	Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms
 }
 
-// GradientFlow says which parameters the two objectives of section 2.4 move:
-// L_phi, the evidence lower bound, and L_omega, the log-likelihood of the
-// energy models. h is a layer's input, omega its energy model's parameters.
+// GradientFlow says which parameters the two objectives of section 2.4 train: L_phi, the evidence lower bound, and
+// L_omega, the log-likelihood of the energy models. h is a layer's input and omega are its energy model's parameters.
 type GradientFlow int
 
 const (
-	// PaperGradients are those of the paper, where L_phi is maximised over phi,
-	// the weights and noise variances of all layers, and L_omega over omega:
+	// PaperGradients are the gradients of the paper. phi are the weights and noise variances of all layers:
 	//
-	//	L_phi     moves phi, also by the path h -> E(h; omega) of the noise's scale, and not omega
-	//	L_omega   moves omega, fitted to the h of its layer as data, and not phi
+	//	L_phi     trains phi, also through the noise's scale E(h; omega), which depends on h; it does not train omega
+	//	L_omega   trains omega with each layer's h as data; it does not train phi
 	//
-	// The energy is evaluated once for both. Its derivative with respect to h is
-	// one product more than Detached has: 3 to 16% of a training step of a layer
-	// on the pure Go backend.
-	//
-	// The path gives the objective the curvature gamma Sigma^-1 along h, which is
-	// steep where features hardly vary, so that steps can be too long for it: on
-	// Naval at the text's settings 18 of 20 trainings diverge, with Detached none
-	// (figures/uci/tables.md). A lower InitStd, and with it gamma, helps too.
+	// The gradient through E(h; omega) takes 3 to 16% of a layer's training step on the pure Go backend. It can make
+	// training diverge, because it adds the curvature gamma Sigma^-1 along h, which is large where features hardly
+	// vary. With the settings of the paper's text 18 of 20 trainings on Naval diverge (figures/uci/tables.md), and none
+	// with Detached. A lower InitStd helps too, as it lowers gamma.
 	PaperGradients GradientFlow = iota
-	// Detached makes the energy of the noise a constant, as the authors' code
-	// does: L_phi lacks the path h -> E(h; omega), so its gradient is not that of
-	// the paper's objective. L_omega is as in the paper.
+	// Detached makes E(h; omega) in the noise a constant, as the authors' code does. L_phi then lacks the gradient
+	// through E(h; omega), so its gradient is not that of the paper's objective. L_omega is as in the paper.
 	Detached
-	// Attached leaves out nothing: L_phi moves omega too, which is then no longer
-	// fitted to the data alone, and L_omega moves phi, so that the weights change
-	// to make activations probable.
+	// Attached stops no gradient. L_phi trains omega too, so that the energy models no longer fit the data alone.
+	// L_omega trains phi too, so that the weights change to make activations probable.
 	Attached
 )
 
@@ -74,70 +65,62 @@ type Density struct {
 	// ConvEtaPriorStd is the prior standard deviation of eta in Conv; 0 means
 	// PriorStd. The authors' code has exp(1/2) there, whatever PriorStd is.
 	ConvEtaPriorStd float64
-	// InitStd is the posterior standard deviation sqrt(gamma), sqrt(beta) at
-	// the start; 0 means 1e-3 (section 4; the appendix has 0.1 for UCI).
+	// InitStd is the initial value of sqrt(gamma) and sqrt(beta), the posterior standard deviations; 0 means 1e-3
+	// (section 4; the appendix has 0.1 for UCI).
 	InitStd float64
-	// Noise is the distribution of epsilon/sqrt(gamma) and eta/sqrt(beta); nil
-	// means stochastic.Gaussian(). The authors' code draws stochastic.Uniform01().
-	// The layer's variances are multiplied by the distribution's. The KL remains
-	// that of Gaussians.
+	// Noise is the distribution of epsilon/sqrt(gamma) and eta/sqrt(beta); nil means stochastic.Gaussian(). The
+	// authors' code draws stochastic.Uniform01(). If its variance is v, the noise of the layer has v times the variance
+	// below. The KL stays that of Gaussians.
 	Noise stochastic.Distribution
-	// SharedNoise draws epsilon and eta of Conv once for each filter and example,
-	// for all positions. The default draws them anew at each position, as the
-	// released code does. See Conv for the KL.
+	// SharedNoise makes Conv draw epsilon and eta once for each filter and example, for all positions. By default Conv
+	// draws them for each position, as the released code does. Conv says what this means for the KL.
 	SharedNoise bool
-	// Gradients says which parameters the two objectives move.
+	// Gradients says which parameters the two objectives train.
 	Gradients GradientFlow
-	// Clip limits the energy that scales the noise to [0, D], D its number of
-	// dimensions: features in Dense, energy.ConvTerms.Dimensions in Conv. D is
-	// twice the mean energy of a fitted Gaussian, so that the variance is at
-	// most gamma D + beta; Var proportional to E is lost for improbable inputs. The
-	// log-likelihood and the energies reported are not clipped. The authors' code
-	// clips energy.LDL and not energy.Rank1Mixture.
+	// Clip limits the energy that scales the noise to [0, D]. D is the number of features in Dense, and
+	// energy.ConvTerms.Dimensions in Conv: twice the mean energy of a fitted Gaussian. The variance is then at most
+	// gamma D + beta, and no longer grows with E for improbable inputs. The log-likelihood and the reported energies
+	// are not clipped. The authors' code clips energy.LDL but not energy.Rank1Mixture.
 	Clip bool
-	// MeanEnergy replaces E(h) by the mean energy of the training examples: a control
-	// with as much noise on average, the same for every input. Neither the paper nor
-	// the authors' code has it. In training it is the mean over the batch, in
-	// convolutions also over positions; in evaluation a running mean of these. The
-	// energies reported and the log-likelihood stay. Replicas must have equally many
-	// examples: the mean of a batch counts rows of padding.
+	// MeanEnergy replaces E(h) in the noise by the mean energy of the training examples, the same for every input. It
+	// is a control with as much noise on average; neither the paper nor the authors' code has it. Training uses the
+	// mean over the batch (in Conv also over positions), evaluation a running mean of these. The reported energies and
+	// the log-likelihood do not change. Replicas must have equally many examples, because the mean of a batch counts
+	// padded rows.
 	MeanEnergy bool
-	// HalfD makes the variance gamma E + beta D/2, D as in Clip: D/2 is the mean
-	// energy of a fitted Gaussian, so that gamma and beta mean the same amount of
-	// noise for a typical input, whatever the width of the layer. The released
-	// code does so; in the paper it is gamma E + beta.
+	// HalfD makes the variance gamma E + beta D/2, with D as in Clip, as the released code does; in the paper it is
+	// gamma E + beta. D/2 is the mean energy of a fitted Gaussian, so that equal gamma and beta contribute equally for a
+	// typical input, whatever the width of the layer.
 	HalfD bool
-	// HalfChannels makes D/2 in Conv half the number of channels with HalfD, as
-	// the authors' code does. It differs for energy.Rank1Mixture alone, whose
-	// energy spans a whole window, D = channels size^2.
+	// HalfChannels sets D in HalfD to the number of channels in Conv, as the authors' code does. It needs HalfD. It
+	// makes a difference only for energy.Rank1Mixture, whose D is channels size^2, since its energy spans a whole
+	// window.
 	HalfChannels bool
 }
 
-// Dense is the layer of equation "stochastic_linear_layer1" (section 2.4):
+// Dense returns the output of a density uncertainty layer, equation "stochastic_linear_layer1" (section 2.4):
 //
 //	f^j(h) = w^j . h + eps^j sqrt(E(h)) + eta^j
 //	eps^j ~ N(0, gamma^j),  eta^j ~ N(0, beta^j)
 //	Var[f^j(h)] = gamma^j E(h) + beta^j            (see HalfD)
 //
-// h is [..., batch, features], the result [..., batch, units]. One entry of
-// noise times the square root of the variance takes the place of the sum of two,
-// which for Gaussian noise has the same distribution. It is drawn for each
-// example and unit: the local reparametrisation of one draw for each unit, whose
-// KL counts once for the whole training set.
+// h is [..., batch, features], the result [..., batch, units]. The layer draws one number for each example and unit and
+// multiplies it by sqrt(Var); for Gaussian noise this has the distribution of the sum of both terms. It is the local
+// reparametrisation of one draw of eps and eta for each unit, so the KL counts once for the whole training set.
 //
-// If draws are coherent (stochastic.SetCoherent, predict.Options), they are affine functions of h. For the energy
-// E(h) = 1/2 h' L D L' h and standard normal Z, [features, units], and xi, [1, units], which all examples share,
+// Coherent draws (stochastic.SetCoherent, predict.Options) are affine functions of h. For the energy E(h) = 1/2 h' L D
+// L' h and standard normal Z, [features, units], and xi, [1, units], which all examples share,
 //
 //	f(h) = h W + b + h W' + b',   W'_j = sqrt(gamma_j/2) L D^(1/2) Z_j,   b'_j = sqrt(beta_j) xi_j
 //	Cov[f^j(h), f^j(g)] = gamma^j/2 h' L D L' g + beta^j
 //
-// so that f(h) has the same distribution as above at each h; the variances fix the covariances. Where the energy is the
-// same for all inputs (MeanEnergy, energy.Constant), W' is 0 and all noise is in the bias. Clip, noise that is not Gaussian
-// and the mixtures of package energy have no such draws: Dense panics.
+// At each single h, f(h) has the same distribution as above. If all inputs have the same energy (MeanEnergy,
+// energy.Constant), W' is 0 and all noise is in the bias. With Clip, with noise that is not Gaussian and with the
+// mixtures of package energy there are no such draws, and Dense panics.
 //
-// The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)) and, where the
-// energy model has one, log p_energy(h) to the graph's stochastic.LayerLosses. It
-// panics on settings that are not allowed, as GoMLX's graph-building functions do.
+// The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)), its energy and, if the energy model has one, log
+// p_energy(h) to the graph's stochastic.LayerLosses. It panics on invalid settings, as GoMLX's graph-building functions
+// do.
 func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	l = l.withDefaults()
 	features := h.Shape().Dim(-1)
@@ -314,9 +297,10 @@ func (l Density) withDefaults() Density {
 	return l
 }
 
-// EnergyMultiplyAdds is the number of multiply-adds of the energy model of a layer with window w for one image of channels
-// x height x width pixels, in prediction and in a training step: the gradient of its parameters takes as many again, and,
-// unless Detached, that of its input. An energy model without the method MultiplyAdds counts as nothing.
+// EnergyMultiplyAdds counts the multiply-adds of the layer's energy model for one image of channels x height x width
+// pixels and window w, in prediction (forward) and in a training step (training). Training adds as many for the
+// gradient of the parameters and, unless Detached, as many again for the gradient of the input. Both are 0 if the
+// energy model has no method MultiplyAdds.
 func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width int) (forward, training int) {
 	counted, ok := l.withDefaults().Energy.(interface {
 		MultiplyAdds(channels int, w conv.Window, height, width int) int
@@ -331,27 +315,23 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 	return forward, 3 * forward
 }
 
-// Conv is the layer of Dense as a convolution: with h the window of x at one
-// position of one example,
+// Conv returns the output of a convolutional density uncertainty layer. With h the window of x at one position of one
+// example,
 //
 //	f^j(h) = w^j . h + eps^j sqrt(E(h)) + eta^j
 //	eps^j ~ N(0, gamma^j),  eta^j ~ N(0, beta^j)
 //	Var[f^j(h)] = gamma^j E(h) + beta^j            (see HalfD, HalfChannels)
 //
-// x is [channels, batch, height, width], the result [filters, batch, height',
-// width'] for the window's output size. E(h) is the energy model's at the position.
-// With energy.LDL it also depends on pixels outside the window, so the equation
-// holds given the image x. KL, log-likelihood and mean energy of each example go
-// to the graph's stochastic.LayerLosses.
+// x is [channels, batch, height, width], the result [filters, batch, height', width'], where height' and width' are
+// those of conv.Window.Out. E(h) is the energy model's value at the position. With energy.LDL it also depends on pixels
+// outside the window, so that the equation holds given the image x. KL, log-likelihood and mean energy of each example
+// go to the graph's stochastic.LayerLosses. Conv panics on invalid settings.
 //
-// The KL has one eps and one eta for each filter. With SharedNoise that is the
-// evidence lower bound of noise that is drawn once for each filter: drawing it
-// anew for each example is its local reparametrisation, since the likelihood is a
-// product over examples, and the outputs at two positions p and q have covariance
-// gamma sqrt(E_p E_q) + beta. It is not a product over positions. The default,
-// noise that is drawn anew at each of P positions, has P independent variables for
-// each filter, whose KL would be P times as large: counted once, as in the released
-// code, the objective is that bound with the KL tempered by 1/P.
+// The KL counts one eps and one eta for each filter. With SharedNoise this is the exact evidence lower bound for one
+// draw of them per filter; drawing anew for each example is its local reparametrisation. The outputs at two positions p
+// and q then have covariance gamma sqrt(E_p E_q) + beta. By default Conv draws noise for each of P positions, and the
+// KL of that noise would be P times as large. Counting it once, as the released code does, means that the KL is
+// tempered by 1/P.
 func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	l = l.withDefaults()
 	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)

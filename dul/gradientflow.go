@@ -2,7 +2,7 @@ package dul
 
 import "fmt"
 
-// String is the name of the choice, which stands for it in kept results.
+// String returns the name by which stored results know the value: "paper", "detached" or "attached".
 func (g GradientFlow) String() string {
 	switch g {
 	case PaperGradients:

@@ -16,10 +16,9 @@ import (
 
 // A Dataset is a training set of N inputs and their targets.
 type Dataset struct {
-	// Inputs are nets.Floats, or nets.Pixels, which stay on the device.
+	// Inputs are nets.Floats or nets.Pixels. Pixels are copied to the device once and stay there.
 	Inputs nets.Inputs
-	// Targets are real targets, T for each example one after the other; Labels are
-	// classes from 0. Only one of them may be set.
+	// Targets are real numbers, [N, T] row-major. Labels are classes from 0, [N]. Set only one of the two.
 	Targets []float64
 	Labels  []int
 }
@@ -49,8 +48,8 @@ func (d Dataset) target(i int) []float64 {
 	return d.Targets[i*t : (i+1)*t]
 }
 
-// Check says why a model with a likelihood cannot be trained or measured on the examples and the others. Answers may be
-// missing.
+// Check returns an error unless a model with the likelihood l can be trained or measured on d, and on the others with
+// it: inputs and answers must have matching shapes, be finite and be allowed by l. Targets and Labels may both be nil.
 func (d Dataset) Check(l likelihood.Likelihood, others ...Dataset) error {
 	var inputs []nets.Inputs
 	for _, other := range others {

@@ -12,25 +12,23 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// ErrDiverged is wrapped by the error of a run in which the objective or a parameter
-// became NaN or infinite, or the objective a million times as large as at first.
+// ErrDiverged is wrapped by the error of a training that diverged: the objective or a parameter became NaN or infinite,
+// or the objective exceeded a million times its first value.
 var ErrDiverged = errors.New("training diverged")
 
-// A Divergence is where the training of one replica went wrong.
+// A Divergence says when and why one replica diverged.
 type Divergence struct {
-	// Replica is its number, 0 for a model without replicas.
+	// Replica is the number of the replica, from 0; 0 for a model without replicas.
 	Replica int `json:"replica"`
-	// Step is the step, from 1 and with those of the pretraining, after which it
-	// was noticed.
+	// Step is the step after which the divergence was noticed, counted from 1 and with the steps of the pretraining.
 	Step int `json:"step"`
-	// Reason is the objective, or the parameter that is NaN or infinite.
+	// Reason describes the objective, or names the parameter that is NaN or infinite.
 	Reason string `json:"reason"`
 }
 
-// A DivergedError is the error of a model some of whose replicas diverged, or of a
-// model without replicas that did. It wraps ErrDiverged.
+// A DivergedError lists the replicas that diverged. It wraps ErrDiverged.
 type DivergedError struct {
-	Replicas int // of the model, 0 for none
+	Replicas int // the number of replicas of the model, 0 if it has no replica axis
 	Diverged []Divergence
 }
 

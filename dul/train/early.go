@@ -12,21 +12,19 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// EarlyStopping ends the training of each replica with the parameters that it had
-// after the epoch with the lowest score, such as the negative log-likelihood of
-// held-out examples (Prechelt 1998, "Early stopping - but when?"). A replica that
-// diverges afterwards has them too, and does not count as diverged.
+// EarlyStopping gives each replica, after the training, the parameters that it had after the epoch with the lowest
+// score, such as the negative log-likelihood of held-out examples (Prechelt 1998, "Early stopping - but when?"). A
+// replica that diverges later gets them too, and does not count as diverged.
 //
-// All epochs are trained, since replicas that share a graph are best at different
-// ones; the training itself does not change, nor does its noise.
+// All epochs are trained all the same, because replicas that share a graph are best after different ones. Scoring
+// changes neither the training nor its noise.
 type EarlyStopping struct {
-	// Every is how many epochs of the joint training lie between two scores; the
-	// last one is scored too. 0 means 1.
+	// Every is the number of epochs between two scores; 0 means 1. The last epoch is always scored, epochs of
+	// pretraining never.
 	Every int
-	// Score gives a number for each replica, the lower the better; one that is not
-	// finite is never the best. If no score of a replica is finite, it keeps its last
-	// parameters, and Trainer.Notes hears of it. Score must leave the model as it is.
-	// Nil does not stop early.
+	// Score returns one number for each replica; lower is better. NaN and infinite scores are ignored. A replica
+	// without a finite score keeps its last parameters, and Trainer.Notes is told. Score must not change the model. An
+	// error ends the training. If Score is nil, there is no early stopping.
 	Score func(ctx context.Context, m *nets.Model) ([]float64, error)
 }
 

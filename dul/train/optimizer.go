@@ -34,7 +34,7 @@ type SGD struct {
 	Decay    float64 // L2 weight decay, coupled
 }
 
-// Check says which settings cannot be.
+// Check returns an error for a setting that is negative or infinite, or a Momentum of 1 or more.
 func (o SGD) Check() error {
 	if !amount(o.Momentum) || o.Momentum >= 1 || !amount(o.Decay) {
 		return fmt.Errorf("train.SGD has Momentum %g and Decay %g; neither may be negative, and Momentum must be below 1", o.Momentum, o.Decay)
@@ -57,20 +57,21 @@ func (o SGD) Update(s *model.Scope, value, gradient, rate, _ *graph.Node) *graph
 	return graph.Sub(value, graph.Mul(gradient, rate))
 }
 
-// Adam is Adam (Kingma & Ba 2015) with bias correction:
+// Adam is Adam (Kingma & Ba 2015) with bias correction. With g = gradient + Decay * value and t the number of the step
+// from 1,
 //
 //	m = 0.9 m + 0.1 g,  v = Beta2 v + (1 - Beta2) g^2
 //	value = value - rate * (m / (1 - 0.9^t)) / (sqrt(v / (1 - Beta2^t)) + 1e-8)
 //
-// With Decoupled, the decay shrinks the value itself by rate * Decay (AdamW,
-// Loshchilov & Hutter 2019) instead of being added to the gradient.
+// With Decoupled, g = gradient, and rate * Decay * value is subtracted from the value instead (AdamW, Loshchilov &
+// Hutter 2019).
 type Adam struct {
 	Beta2     float64 // 0 means 0.999
 	Decay     float64
 	Decoupled bool
 }
 
-// Check says which settings cannot be.
+// Check returns an error for a setting that is negative or infinite, or a Beta2 of 1 or more.
 func (o Adam) Check() error {
 	if !amount(o.Beta2) || o.Beta2 >= 1 || !amount(o.Decay) {
 		return fmt.Errorf("train.Adam has Beta2 %g and Decay %g; neither may be negative, and Beta2 must be below 1", o.Beta2, o.Decay)
@@ -120,14 +121,14 @@ func slot(s *model.Scope, name string, value *graph.Node) *model.Variable {
 	return v
 }
 
-// A Group is a set of parameters that one optimizer trains.
+// A Group names parameters, by role and name, and the optimizer that trains them.
 type Group struct {
-	// Roles are the roles of its parameters.
+	// Roles are the roles of the group's parameters.
 	Roles []params.Role
-	// Only, if not empty, limits the group to parameters of these names. Except leaves parameters of these names out. A name
-	// is the last part of a parameter's path, such as "bias".
+	// Only, if not empty, limits the group to parameters with these names; Except leaves out parameters with these
+	// names. A name is the last part of a parameter's path, such as "bias".
 	Only, Except []string
-	// Optimizer trains them; nil leaves them as they are.
+	// Optimizer trains the parameters; with nil they do not change.
 	Optimizer Optimizer
 	// Rate multiplies the schedule's learning rate; 0 means 1.
 	Rate float64
@@ -143,7 +144,7 @@ func (g Group) check() error {
 	return nil
 }
 
-// Contains says whether the group has a parameter of a path and role.
+// Contains reports whether the parameter with this path and role is in the group.
 func (g Group) Contains(name string, role params.Role) bool {
 	name = path.Base(name)
 	return slices.Contains(g.Roles, role) && (len(g.Only) == 0 || slices.Contains(g.Only, name)) && !slices.Contains(g.Except, name)
@@ -161,7 +162,7 @@ func restricted(groups []Group, role params.Role) []Group {
 	return found
 }
 
-// AllRoles are the roles of all trained parameters.
+// AllRoles returns the roles of all trained parameters: params.Weight, Variational, Generative and Likelihood.
 func AllRoles() []params.Role {
 	return []params.Role{params.Weight, params.Variational, params.Generative, params.Likelihood}
 }
@@ -171,14 +172,14 @@ type Schedule interface {
 	Rate(t, total int) float64
 }
 
-// Constant is a schedule without decay.
+// Constant is the schedule with the rate Start at every step.
 type Constant struct{ Start float64 }
 
 // Rate implements Schedule.
 func (c Constant) Rate(int, int) float64 { return c.Start }
 
-// Cosine decays from Start to 0 over the run without restarts (Loshchilov &
-// Hutter 2017), step by step: Start (1 + cos(pi t / total)) / 2.
+// Cosine is the schedule that decays from Start to 0 without restarts (Loshchilov & Hutter 2017). The rate of step t,
+// from 0, is Start (1 + cos(pi t / total)) / 2.
 type Cosine struct{ Start float64 }
 
 // Rate implements Schedule.
@@ -186,10 +187,11 @@ func (c Cosine) Rate(t, total int) float64 {
 	return c.Start * (1 + math.Cos(math.Pi*float64(t)/float64(total))) / 2
 }
 
-// Check says which settings cannot be.
+// Check returns an error unless Start is positive.
 func (c Cosine) Check() error { return Steps{Start: c.Start, Factor: 1}.Check() }
 
-// Steps is Start, multiplied by Factor at each of the parts At of the run, from 0 to 1.
+// Steps is a schedule that begins with the rate Start. At each fraction of the run in At, between 0 and 1, it
+// multiplies the rate by Factor.
 type Steps struct {
 	Start, Factor float64
 	At            []float64
@@ -206,7 +208,7 @@ func (s Steps) Rate(t, total int) float64 {
 	return r
 }
 
-// Check says which settings cannot be.
+// Check returns an error unless Start is positive and every fraction is above 0 and below 1.
 func (s Steps) Check() error {
 	if !(s.Start > 0) {
 		return fmt.Errorf("the learning rate of the Schedule starts at %g; it must be positive", s.Start)

@@ -10,20 +10,17 @@ import (
 	"densityuncertainty/dul/checkpoint"
 )
 
-// Checkpoints say where and when a run is saved. A run is also saved when it
-// ends and when it is stopped; one that is killed loses what it did since the
-// last save. If a checkpoint cannot be written, training continues and Trainer.Notes
-// hears of it; only a run that is stopped returns it as an error.
+// Checkpoints say where and when a run is saved. A run is also saved when it ends and when it is cancelled. A run that
+// is killed loses what it did since the last save. If a checkpoint cannot be written, training continues and
+// Trainer.Notes is told; only a cancelled run returns the failure as an error.
 type Checkpoints struct {
-	// Folder holds the checkpoints of this run and of no other; "" saves none. A
-	// run that is resumed must have the settings and the data that it was started
-	// with: Fit checks only the shapes of the variables, the number of replicas, and
-	// that the run is not shorter than what was saved.
+	// Folder holds the checkpoints of this run and of no other; with "" nothing is saved. Resume a run with the
+	// settings and the data that it was started with. Fit checks only the shapes of the variables, the number of
+	// replicas, and that the run is not shorter than what was saved.
 	Folder string
-	// Every saves once so much time has passed since the last save. 0 means ten
-	// minutes; a nanosecond saves every step.
+	// Every is the time between two saves. 0 means ten minutes; a nanosecond saves after every step.
 	Every time.Duration
-	// Version is that of the program, for the record.
+	// Version is the version of your program. If it differs when a run resumes, Trainer.Notes is told.
 	Version string
 }
 

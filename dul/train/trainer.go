@@ -18,116 +18,105 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Settings say how a model is trained. They are plain values, to print and compare; equal settings train equal models. Zero
-// means zero, but for the Rate of a Group.
+// Settings say how a model is trained. They are plain values to print and compare: equal settings train equal models. A
+// zero is taken literally; only in Group.Rate it means 1.
 type Settings struct {
 	Epochs, BatchSize int
 	// Schedule gives the learning rate of each step.
 	Schedule Schedule
-	// Groups say how each kind of parameter is trained. A parameter belongs to
-	// the first group that contains it; one in no group stays as it is. That
-	// nothing at all is trained is an error.
+	// Groups say how each kind of parameter is trained. A parameter belongs to the first group that contains it. A
+	// parameter in no group does not change. It is an error if nothing at all is trained.
 	Groups []Group
-	// PretrainEpochs are spent on the generative objective alone, at the largest
-	// learning rate that the schedule has in the joint training, which comes after.
-	// The running statistics of batch normalisation move there too.
+	// PretrainEpochs come before the Epochs. They train on the generative objective alone, at the largest learning rate
+	// of the schedule. They also update the running statistics of batch normalisation.
 	PretrainEpochs int
-	// PretrainGroups take the place of Groups there; nil means Groups without
-	// parameters of other roles than params.Generative. Leave other parameters out:
-	// their gradient is zero here (but with dul.Attached), and weight decay would
-	// shrink them.
+	// PretrainGroups replace Groups during pretraining; nil means Groups limited to the role params.Generative. Leave
+	// out other roles: their gradient is zero here (except with dul.Attached), so that weight decay would shrink them.
 	PretrainGroups []Group
-	// LogLikelihoodScale multiplies the generative objective: 1 in the paper, 0.01 in
-	// the authors' code. It must not be 0 where energy models are to be trained; that
-	// is an error, as they would stay what they are at the start. To leave them so,
-	// keep params.Generative out of the Groups.
+	// LogLikelihoodScale multiplies the generative objective: 1 in the paper, 0.01 in the authors' code. 0 is an error
+	// if a group trains energy models, which would then never change. To keep them at their initial values, leave
+	// params.Generative out of the Groups.
 	LogLikelihoodScale float64
-	// ClipNorm, if not 0, is the largest norm of the gradient: if sqrt(sum g^2) over all parameters that are trained, of each replica
-	// by itself, is above it, the gradient is multiplied by ClipNorm / norm, before weight decay (Pascanu, Mikolov & Bengio 2013).
+	// ClipNorm, if not 0, limits the norm of the gradient (Pascanu, Mikolov & Bengio 2013). The norm is sqrt(sum g^2)
+	// over all trained parameters of one replica. If it is larger, the gradient is multiplied by ClipNorm / norm,
+	// before weight decay.
 	ClipNorm float64
 	// WeightEnergies multiplies each example's part of the generative objective by
 	//
 	//	p (1 - p),   for K classes 1/2 sum_k p_k (1 - p_k),
 	//
-	// with the probabilities that the network just gave to its classes, as constants
-	// for the gradient: the weights by which Bayes' rule grounds a linear classifier in
-	// its uncertain examples (appendix "Bayesian Uncertainty in Linear Classification";
-	// energy.LaplaceWeights). The paper leaves it off. Bayes' rule speaks of the last
-	// layer; that all layers have the same weights is a choice. It is for a
-	// likelihood.Classification; a regression is an error.
+	// where p are the class probabilities that the network predicts in this step, constants for the gradient. These are
+	// the weights that Bayes' rule gives to the examples of a linear classifier (appendix "Bayesian Uncertainty in
+	// Linear Classification"; energy.LaplaceWeights). That result holds for the last layer; all layers get the same
+	// weights here. The paper does not use them in its experiments. It is an error unless the likelihood is a
+	// likelihood.Classification.
 	WeightEnergies bool
-	// Augmentation changes images; nil leaves them as they are. Padding is the
-	// number of black pixels on each side that it cuts its windows from.
+	// Augmentation cuts a window out of each training image, which is padded by Padding black pixels on each side. nil
+	// leaves images as they are.
 	Augmentation Augmentation
 	Padding      int
-	// Order is the order of the examples in each epoch. Epochs of pretraining count,
-	// from 0. Nil shuffles the order of the epoch before.
+	// Order gives the order of the examples in each epoch, counted from 0 and with the pretraining. With nil, every
+	// epoch shuffles the previous epoch's order.
 	Order Order
-	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
-	// accelerators; prediction stays in the type of the parameters.
+	// BFloat16 makes convolutions multiply in bfloat16 on accelerators (conv.UseBFloat16). Predictions are computed in
+	// the type of the parameters all the same.
 	BFloat16 bool
 }
 
-// An Order gives the order of n examples in an epoch.
+// An Order gives the order of n examples in each epoch.
 type Order interface {
-	// Of lists each of 0 to n-1 once. It is a pure function. The seed is the model's, of each replica its own.
+	// Of returns a permutation of 0, ..., n-1. It must be a pure function, so that a resumed run sees the same order.
+	// seed is the seed of the model or replica. A result that is no permutation ends the training with an error.
 	Of(seed uint64, epoch, n int) []int
 }
 
-// A Trainer fits any model, with or without replicas, by minimising the objective of
-// the package's documentation.
-// An epoch is every example once in random order; its last batch has what is left
-// over and is trained on like any other.
+// A Trainer fits any model, with or without replicas, by minimising the objective in the package's documentation. An
+// epoch uses every example once; its last batch has the examples that are left over.
 //
-// With Checkpoints a run survives being stopped or killed: Fit called again resumes in
-// the middle of the epoch, and on the pure Go backend ends with the same bits as a run
-// that was never stopped.
+// With Checkpoints you can stop or kill a run and call Fit again: it resumes in the middle of the epoch. On the pure Go
+// backend the result has the same bits as that of a run that was never stopped.
 type Trainer struct {
 	Settings
-	// EarlyStopping ends with the best parameters instead of the last; the zero value
-	// does not.
+	// EarlyStopping ends with the best parameters instead of the last; the zero value keeps the last.
 	EarlyStopping EarlyStopping
-	// Progress, if not nil, hears of every step.
+	// Progress, if not nil, is called after every step.
 	Progress func(Progress)
 	// Checkpoints say where and when the run is saved; the zero value never saves.
 	Checkpoints Checkpoints
-	// Notes, if not nil, hears warnings, such as that a checkpoint was damaged and an
-	// older one is used.
+	// Notes, if not nil, is called with warnings, such as that a checkpoint was damaged and an older one is used.
 	Notes func(string)
 }
 
-// An Augmentation changes the training images anew in every epoch.
+// An Augmentation shifts and mirrors the training images, differently in every epoch.
 type Augmentation interface {
-	// Draw says what to do with an image, given by its number in the set, in an
-	// epoch: the top row and the left column, from 0 to 2 Settings.Padding, of the
-	// window to cut out of the padded image, and whether to mirror the window left
-	// to right. It is a pure function, so that a resumed run has the same images. The
-	// seed is the model's.
+	// Draw returns the window that is used of an image in an epoch: its top row and left column in the padded image,
+	// both from 0 to 2 Settings.Padding, and whether to mirror it left to right. image is the number of the image in
+	// the training set. Draw must be a pure function, so that a resumed run sees the same images. seed is the model's.
 	Draw(seed uint64, epoch, image int) (top, left int, flip bool)
 }
 
 // Progress is the state of a run after a step.
 type Progress struct {
-	// Step and Steps count training steps done and in all, pretraining included.
+	// Step is the number of finished steps, of Steps in all, with the pretraining.
 	Step, Steps int
-	// Epoch counts the finished epochs, of Epochs in all.
+	// Epoch is the number of finished epochs, of Epochs in all, with the pretraining.
 	Epoch, Epochs int
 	// Pretraining says whether this was a step of the generative pretraining.
 	Pretraining bool
-	// Losses are means over the steps of this epoch so far, and over the replicas
-	// that have not diverged.
+	// Losses are means over this epoch's steps so far, and over the replicas that have not diverged.
 	Losses Losses
-	// ExamplesPerSecond is the speed since Fit was called, of all replicas
-	// together, without the steps that compile.
+	// ExamplesPerSecond is the speed since Fit was called, of all replicas together. Steps that compile a graph do not
+	// count.
 	ExamplesPerSecond float64
 }
 
-// Losses are the objective and its parts. KL is in nats, not divided by N; parts
-// that the model does not have are 0.
+// Losses are the objective and its parts, in nats (with likelihood.Quantiles in the unit of the target). Total is the
+// objective. NLL and LogLikelihood are means over examples; KL is not divided by N. A part that the model does not have
+// is 0.
 type Losses struct {
 	Total, NLL, KL, LogLikelihood float64
-	// Accuracy is the part of the training examples, as augmented, whose label was
-	// the most probable one; of a likelihood.Classification.
+	// Accuracy is the fraction of the training examples, after augmentation, whose label is the most probable class. It
+	// is 0 unless the likelihood is a likelihood.Classification.
 	Accuracy float64
 }
 
@@ -142,7 +131,7 @@ func lossesOf(row []float64) Losses {
 // maxEpochs is the largest number of epochs, so that no count of steps overflows.
 const maxEpochs = 1e9
 
-// Check returns an error that names all settings that cannot be, for a model with a likelihood.
+// Check returns an error that lists all settings that are invalid for a model with the likelihood l.
 func (s Settings) Check(l likelihood.Likelihood) error {
 	var all []error
 	need := func(ok bool, format string, args ...any) {
@@ -174,20 +163,18 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 	return errors.Join(all...)
 }
 
-// Fit trains m on the data, one set for each replica, or a single one. Sets of
-// replicas may differ in size as long as their epochs have the same number of
-// batches; shorter batches are padded with examples of weight zero. Replica r
-// sees the same initial values and order as a model of its seed alone and, where
-// none of its batches is padded, the same noise.
+// Fit trains m on the data: one set for each replica, or a single set for a model without replicas. Sets may differ in
+// size if their epochs have the same number of batches; shorter batches are padded with examples of weight zero.
+// Replica r has the same initial values and order as a model with its seed alone and, if none of its batches is padded,
+// the same noise.
 //
-// If there is a checkpoint in the folder, the run resumes from the last one; see
-// Checkpoints.Folder. Without one a model that was trained before
-// is trained further, from the parameters that it has and otherwise as a new one:
-// with the schedule from its start, and optimizers that have seen no gradient. When
-// ctx is cancelled Fit saves a checkpoint and returns ctx's error, wrapped. If the
-// objective or a parameter becomes NaN or infinite, or the objective a million times
-// as large as at the first step of its phase, the error is a *DivergedError; the
-// other replicas are trained to the end.
+// If Checkpoints.Folder has a checkpoint, the run resumes from the latest. Otherwise Fit starts at the model's present
+// parameters, with step 0 of the schedule and new optimizer state, also for a model that was trained before.
+//
+// If ctx is cancelled, Fit saves a checkpoint and returns an error that wraps ctx's. If a replica diverges, the others
+// are trained to the end, and Fit returns a *DivergedError. A replica has diverged if the objective or a parameter is
+// NaN or infinite, or if the objective exceeds a million times its value at the first step of the pretraining or of the
+// joint training.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
 	if t.EarlyStopping.Every < 0 {
 		return fmt.Errorf("train.Trainer has EarlyStopping.Every %d; it must not be negative", t.EarlyStopping.Every)
