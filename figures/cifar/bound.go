@@ -103,7 +103,7 @@ func codeSettings(wide bool) settings {
 
 // of is the experiment of density layers whose noise is bounded.
 func (b bounding) of(wide bool, d Images) experiment.Experiment {
-	return list(b.preset(wide), d, 1, methods.Density)[0]
+	return seeded(b.preset(wide), 1).Of(d, methods.Density)[0]
 }
 
 // Noise predicts by the stored density network with other noise: the standard deviations of all its layers are Std. It takes the

@@ -17,8 +17,8 @@ import (
 // small: only the likelihood holds it down.
 func TestNoiseBound(t *testing.T) {
 	x := must.Get(tables.Committed())(t)
-	for _, e := range slices.Concat(list(Chosen(Processor), ten, 2, methods.Density, methods.DensityConstant, methods.DensityDiagonal),
-		list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density), list(Chosen(Processor), hundred, 1, methods.Density, methods.DensityConstant)) {
+	for _, e := range slices.Concat(seeded(Chosen(Processor), 2).Of(ten, methods.Density, methods.DensityConstant, methods.DensityDiagonal),
+		seeded(Chosen(onProcessor.withDecay(false)), 1).Of(ten, methods.Density), seeded(Chosen(Processor), 1).Of(hundred, methods.Density, methods.DensityConstant)) {
 		r, has := x.Find(e)
 		if !has {
 			continue
@@ -28,7 +28,7 @@ func TestNoiseBound(t *testing.T) {
 			t.Errorf("%v: the noise %g is %g of its bound", e, r.Metrics[metricPosteriorStd], part)
 		}
 	}
-	e := list(Paper, Images{Name: CIFAR10, TrainN: 44928, HeldOut: 5072}, 1, methods.Density)[0]
+	e := seeded(Paper, 1).Of(Images{Name: CIFAR10, TrainN: 44928, HeldOut: 5072}, methods.Density)[0]
 	e.Recipe.Epochs = 12
 	for i, g := range e.Recipe.Groups {
 		if slices.Contains(g.Roles, params.Variational) {
@@ -41,7 +41,7 @@ func TestNoiseBound(t *testing.T) {
 			t.Errorf("after epoch %d the noise %g is %g of its bound", i+1, measured, part)
 		}
 	}
-	if _, err := NoiseBound(list(Paper, ten, 1, methods.Rank1)[0]); err == nil {
+	if _, err := NoiseBound(seeded(Paper, 1).Of(ten, methods.Rank1)[0]); err == nil {
 		t.Error("Rank-1 BNN has a bound")
 	}
 }

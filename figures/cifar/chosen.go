@@ -77,7 +77,7 @@ func (c choice) in(preset experiment.Preset) experiment.Preset {
 func (s search) candidates() experiment.Experiments {
 	var all experiment.Experiments
 	for _, value := range s.values {
-		all = append(all, list(choice{s.option, value}.in(ProcessorGrid), ten, 1, s.method)...)
+		all = append(all, seeded(choice{s.option, value}.in(ProcessorGrid), 1).Of(ten, s.method)...)
 	}
 	return all
 }

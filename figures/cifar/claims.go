@@ -31,7 +31,7 @@ func theClaims() []claim {
 			mean := column.Over(first)
 			mean.By, mean.Optional = func(e experiment.Experiment) int { return int(e.Seed) }, true
 			for _, m := range others {
-				mean.Against = list(preset, d, paperSeeds, m)
+				mean.Against = seeded(preset, paperSeeds).Of(d, m)
 				c.tests = append(c.tests, mean)
 			}
 		}
@@ -39,7 +39,7 @@ func theClaims() []claim {
 		return &all[len(all)-1]
 	}
 	density := func(preset experiment.Preset, d Images) experiment.Experiments {
-		return list(preset, d, paperSeeds, methods.Density)
+		return seeded(preset, paperSeeds).Of(d, methods.Density)
 	}
 	const images, small, best = "Images", "table CIFAR-10, ResNet-14", "Density uncertainty is the best in accuracy, ECE and NLL"
 	add(images, small, "", "Density uncertainty has a lower ECE and NLL than the other methods", density(Paper, ten), Paper, ten, four, eceColumn, nllColumn)
@@ -57,7 +57,7 @@ func theClaims() []claim {
 	}
 	for _, fraction := range ablationFractions {
 		add(images, "table of rank-1 components", fmt.Sprintf("%g%%", 100*fraction), "A rank-1 mixture is about as good as the full rank in accuracy and NLL",
-			list(Wide, ten, paperSeeds, mixture(fraction)), Wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
+			seeded(Wide, paperSeeds).Of(ten, mixture(fraction)), Wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
 	}
 	var detection []column
 	for _, name := range []string{"auroc", "auprc"} {

@@ -26,15 +26,15 @@ func TestClaims(t *testing.T) {
 		if m.Equal(methods.Density) {
 			worse = 0
 		}
-		add(0.9-0.1*worse, 0.01+worse, 0.2+worse, list(Paper, ten, paperSeeds, m))
+		add(0.9-0.1*worse, 0.01+worse, 0.2+worse, seeded(Paper, paperSeeds).Of(ten, m))
 		accuracy := 0.7 - 0.1*worse
 		if m.Equal(methods.Rank1) {
 			accuracy = 0.8
 		}
-		add(accuracy, 0.01+worse, 1+worse, list(Paper, hundred, paperSeeds, m))
-		add(0.9, 0.01, 0.2, list(Wide, ten, paperSeeds, m))
+		add(accuracy, 0.01+worse, 1+worse, seeded(Paper, paperSeeds).Of(hundred, m))
+		add(0.9, 0.01, 0.2, seeded(Wide, paperSeeds).Of(ten, m))
 	}
-	add(0.9, 0.01, 0.2, list(Paper, withHeldOut(ten), paperSeeds, methods.Density))
+	add(0.9, 0.01, 0.2, seeded(Paper, paperSeeds).Of(withHeldOut(ten), methods.Density))
 	// A run that diverged is no missing run.
 	found[0].Diverged, found[0].Metrics = true, nil
 	claims := must.Get(Claims(index(found...)))(t)
@@ -71,9 +71,9 @@ func TestComparableClaim(t *testing.T) {
 					return map[string]float64{experiment.MetricAccuracy: 0.9, experiment.MetricNLL: 0.2 + 0.01*float64(e.Seed) + behind*(1+1e-9*float64(e.Seed))}
 				}
 			}
-			found := resultsOf(with(c.behind), list(Wide, ten, paperSeeds, mixture(0.0125)))
+			found := resultsOf(with(c.behind), seeded(Wide, paperSeeds).Of(ten, mixture(0.0125)))
 			found[1].Diverged = c.diverged
-			found = append(found, resultsOf(with(0), list(Wide, ten, paperSeeds, methods.Density))...)
+			found = append(found, resultsOf(with(0), seeded(Wide, paperSeeds).Of(ten, methods.Density))...)
 			claims := must.Get(Claims(index(found...)))(t)
 			i := slices.IndexFunc(claims, func(got tables.Claim) bool { return got.In == "1.25%" })
 			if claims[i].Verdict != c.verdict {

@@ -37,13 +37,13 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 	var rows []row
 	var err error
 	for _, d := range []Images{ten, hundred} {
-		x, err = WithEnsemble(x, list(compared, d, 1, methods.Ensemble)[0], list(compared, d, methods.EnsembleMembers, methods.Deterministic))
+		x, err = WithEnsemble(x, seeded(compared, 1).Of(d, methods.Ensemble)[0], seeded(compared, methods.EnsembleMembers).Of(d, methods.Deterministic))
 		if err != nil {
 			return nil, nil, err
 		}
 		add := func(preset experiment.Preset, m experiment.Method, ending string) {
 			r := row{group: titleOf(d.Name), name: m.Name + ending, images: d, option: "–"}
-			r.found, r.runs = found(x, list(preset, d, mostSeeds, m))
+			r.found, r.runs = found(x, seeded(preset, mostSeeds).Of(d, m))
 			r.made = m.Members > 1 && len(r.found) == 1
 			if len(r.runs) == 0 {
 				return

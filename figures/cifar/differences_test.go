@@ -52,7 +52,7 @@ func TestDifferences(t *testing.T) {
 	const n = 3000
 	var found []experiment.Result
 	add := func(seeds int, m experiment.Method, skill, sharpness float64) {
-		for _, e := range list(Chosen(Processor), ten, seeds, m) {
+		for _, e := range seeded(Chosen(Processor), seeds).Of(ten, m) {
 			// With noise N(0, 1) and the label ahead by skill, log p(label) grows with skill times the logit.
 			found = append(found, spoken(t, e, n, skill, skill*sharpness))
 		}
@@ -86,7 +86,7 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("with a temperature: %s", text)
 		}
 	}
-	without := resultsOf(func(experiment.Experiment) map[string]float64 { return nil }, list(Chosen(Processor), ten, 1, methods.MFVI))
+	without := resultsOf(func(experiment.Experiment) map[string]float64 { return nil }, seeded(Chosen(Processor), 1).Of(ten, methods.MFVI))
 	if err := errorOf(named(t, "cifar-processor-differences").Table(index(without...))); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "MFVI") {
 		t.Errorf("without predictions the error is %v", err)
 	}
@@ -100,7 +100,7 @@ func TestDifferences(t *testing.T) {
 
 // Probabilities three times too sure are calibrated by the temperature 3, which the held-out images tell.
 func TestTempered(t *testing.T) {
-	p := must.Get(spoken(t, list(Paper, ten, 1, methods.Deterministic)[0], 3000, 2, 6).Predictions())(t)
+	p := must.Get(spoken(t, seeded(Paper, 1).Of(ten, methods.Deterministic)[0], 3000, 2, 6).Predictions())(t)
 	found, before := must.Get(Tempered(p))(t), must.Get(Scores(p))(t)
 	if math.Abs(found[MetricTemperature]-3) > 0.3 || found["ece10_tempered"] > 0.04 || before["ece10"] < 0.1 || found["nll_tempered"] > before["nll"]-0.1 || found["brier_tempered"] > before["brier"] {
 		t.Errorf("%v, before %v", found, before)
@@ -113,7 +113,7 @@ func TestSeedsThatDisagree(t *testing.T) {
 	swapped := make([]contender, 2)
 	for k, first := range []uint64{0, 1} {
 		swapped[k] = contender{runs: map[uint64]*judgedRun{}}
-		for _, e := range list(Processor, ten, 2, methods.Density) {
+		for _, e := range seeded(Processor, 2).Of(ten, methods.Density) {
 			skill := 2.0
 			if e.Seed == first {
 				skill = 1.5
@@ -135,7 +135,7 @@ func TestSeedsThatDisagree(t *testing.T) {
 // If only one of two methods diverged, the verdict is against it.
 func TestDivergedContenders(t *testing.T) {
 	var found []experiment.Result
-	for _, e := range slices.Concat(list(Chosen(Processor), ten, 2, methods.Density, methods.Rank1), list(Chosen(Processor), ten, 1, methods.MFVI)) {
+	for _, e := range slices.Concat(seeded(Chosen(Processor), 2).Of(ten, methods.Density, methods.Rank1), seeded(Chosen(Processor), 1).Of(ten, methods.MFVI)) {
 		found = append(found, spoken(t, e, 100, 2, 2))
 	}
 	verdicts := func() string {
@@ -163,7 +163,7 @@ func TestDivergedContenders(t *testing.T) {
 // as such stays as it is.
 func TestEnsembleOfPredictions(t *testing.T) {
 	var found []experiment.Result
-	for _, e := range slices.Concat(list(Processor, ten, methods.EnsembleMembers, methods.Deterministic), list(Chosen(Processor), ten, 2, methods.Density)) {
+	for _, e := range slices.Concat(seeded(Processor, methods.EnsembleMembers).Of(ten, methods.Deterministic), seeded(Chosen(Processor), 2).Of(ten, methods.Density)) {
 		found = append(found, spoken(t, e, 300, 1, 3))
 	}
 	cell := func(table, row, column string, all ...experiment.Result) string {
@@ -202,7 +202,7 @@ func TestEnsembleOfPredictions(t *testing.T) {
 	if got := cell("cifar-processor-ood", "Deterministic", "maximum probability", detected...); got != "0.700 ± 0.000 (n=4 of 5)" {
 		t.Errorf("of four of five runs: %s", got)
 	}
-	trained := resultsOf(measuring(0.9, 0.1, 0.125, 0), list(Processor, ten, 1, methods.Ensemble))
+	trained := resultsOf(measuring(0.9, 0.1, 0.125, 0), seeded(Processor, 1).Of(ten, methods.Ensemble))
 	trained[0].Metrics["brier"], trained[0].Metrics["aurc"] = 1, 1
 	if got := cell("cifar-processor", name, "NLL", append(slices.Clip(found), trained...)...); got != "*0.12*" {
 		t.Errorf("a trained ensemble: %s", got)
@@ -230,9 +230,9 @@ func TestProcessorDetection(t *testing.T) {
 			}
 		}
 		return m
-	}, list(Chosen(Processor), ten, 1, methods.Density, methods.Deterministic))
+	}, seeded(Chosen(Processor), 1).Of(ten, methods.Density, methods.Deterministic))
 	found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 { return map[string]float64{"ood_cifar10_auroc": 0.25} },
-		list(Processor, hundred, 1, methods.Deterministic))...)
+		seeded(Processor, 1).Of(hundred, methods.Deterministic))...)
 	table := tableOf(t, "cifar-processor-ood", found...)
 	same(t, table.Columns, []string{"Method", "n", "maximum probability", "Gaussian of each class", "energy"})
 	same(t, lines(table), []string{
@@ -247,7 +247,7 @@ func TestProcessorDetection(t *testing.T) {
 
 // The scores that are kept of images are those of their probabilities.
 func TestKeptScores(t *testing.T) {
-	p := must.Get(spoken(t, list(Processor, ten, 1, methods.Density)[0], 200, 2, 2).Predictions())(t)
+	p := must.Get(spoken(t, seeded(Processor, 1).Of(ten, methods.Density)[0], 200, 2, 2).Predictions())(t)
 	want := []*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t), must.Get(scoresAt(&p.Sets[0], true))(t)}
 	must.Do(t, keepScores(p))
 	if got := []*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t), must.Get(scoresAt(&p.Sets[0], true))(t)}; !reflect.DeepEqual(got, want) || p.Sets[0].Probabilities != nil {

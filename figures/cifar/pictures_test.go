@@ -34,7 +34,7 @@ func TestTrainAndPredict(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	train, test := must.Get2(datasets.CIFAR10Sample())(t)
 	hundred := must.Get(datasets.CIFAR100Sample())(t)
-	e := list(Paper, ten, 1, methods.Density)[0]
+	e := seeded(Paper, 1).Of(ten, methods.Density)[0]
 	e.Recipe.Epochs, e.Recipe.BatchSize, e.Recipe.Samples = 1, 16, 2
 	said := must.Get(TrainAndPredict(t.Context(), e, nil, Some(train, 32, 1), Some(test, 8, 1), Some(hundred, 5, 1)))(t)
 	if len(said) != 2 || len(said[0].Probabilities) != 80 || len(said[1].Probabilities) != 50 || len(said[0].LastEnergies()) != 8 || len(said[0].LayerNames()) != 16 {

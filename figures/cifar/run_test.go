@@ -16,7 +16,7 @@ import (
 func TestRunOnTheSample(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	images := Images{Name: CIFAR10, Sample: true, TrainN: 100, TestN: 20, HeldOut: 30}
-	all := list(Processor, images, 1, methods.Deterministic, methods.Density, methods.SNGP).Change(func(e *experiment.Experiment) {
+	all := seeded(Processor, 1).Of(images, methods.Deterministic, methods.Density, methods.SNGP).Change(func(e *experiment.Experiment) {
 		if e.Recipe.Epochs, e.Recipe.Samples = 1, min(e.Recipe.Samples, 2); e.Recipe.PretrainEpochs > 1 {
 			t.Errorf("%v pretrains for %d epochs", e, e.Recipe.PretrainEpochs)
 		}

@@ -2,7 +2,6 @@ package cifar
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -45,20 +44,9 @@ func withHeldOut(d Images) Images {
 	return d
 }
 
-// list are the experiments of methods by a preset, each with so many seeds from 0 on. The presets know the images and the
-// methods of this package: an error is a mistake in it, and list panics.
-func list(preset experiment.Preset, d Images, seeds int, all ...experiment.Method) experiment.Experiments {
-	var found experiment.Experiments
-	for _, m := range all {
-		e, err := preset(d, m)
-		if err != nil {
-			panic(fmt.Errorf("cifar: %w", err))
-		}
-		for e.Seed = range uint64(seeds) {
-			found = append(found, e)
-		}
-	}
-	return found
+// seeded are experiments by a preset, with so many seeds.
+func seeded(preset experiment.Preset, seeds int) experiment.Grid {
+	return experiment.Grid{Preset: preset, Seeds: seeds}
 }
 
 // ablationFractions are the numbers of mixture components of the paper's ablation, as parts of the layers' width.
@@ -81,13 +69,13 @@ func mixtures() []experiment.Method {
 // paperImages are the experiments of the paper's six image tables, in an order in which a stopped run leaves whole columns: one
 // seed of everything before the next, small networks before wide ones.
 func paperImages() experiment.Experiments {
-	all := list(Wide, ten, paperSeeds, mixtures()...)
+	all := seeded(Wide, paperSeeds).Of(ten, mixtures()...)
 	for _, d := range []Images{ten, hundred} {
 		all = append(all, slices.Concat(
-			list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...),
-			list(paper.withDecay(true), d, paperSeeds, variationals...),
-			list(Wide, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...),
-			list(Paper, withHeldOut(d), paperSeeds, methods.Density))...) // whose energies are compared with those of training images that it has not seen
+			seeded(Paper, paperSeeds).Of(d, append(slices.Clone(papersFive), methods.Deterministic)...),
+			seeded(paper.withDecay(true), paperSeeds).Of(d, variationals...),
+			seeded(Wide, paperSeeds).Of(d, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...),
+			seeded(Paper, paperSeeds).Of(withHeldOut(d), methods.Density))...) // whose energies are compared with those of training images that it has not seen
 	}
 	all = tables.Union(all)
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int {
@@ -127,10 +115,10 @@ func Roofline(list experiment.Experiments) time.Duration {
 // processorRuns are those of the comparison on a processor.
 func processorRuns() experiment.Experiments {
 	return slices.Concat(
-		list(Chosen(Processor), ten, 2, keyMethods...),
-		list(Chosen(Processor), ten, 1, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
-		list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density),
-		list(Chosen(Processor), ten, 1, processes...),
-		list(Chosen(Processor), ten, methods.EnsembleMembers, methods.Deterministic), // the members of the ensemble
-		list(Chosen(Processor), hundred, 1, keyMethods...))
+		seeded(Chosen(Processor), 2).Of(ten, keyMethods...),
+		seeded(Chosen(Processor), 1).Of(ten, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
+		seeded(Chosen(onProcessor.withDecay(false)), 1).Of(ten, methods.Density),
+		seeded(Chosen(Processor), 1).Of(ten, processes...),
+		seeded(Chosen(Processor), methods.EnsembleMembers).Of(ten, methods.Deterministic), // the members of the ensemble
+		seeded(Chosen(Processor), 1).Of(hundred, keyMethods...))
 }

@@ -34,7 +34,7 @@ func TestPaperImages(t *testing.T) {
 
 // 200 epochs are ten million images, of 6 microseconds each, and of 240 in the wide network with noise.
 func TestRoofline(t *testing.T) {
-	plain, wide := list(Paper, ten, 1, methods.Deterministic), list(Wide, hundred, 2, methods.Density)
+	plain, wide := seeded(Paper, 1).Of(ten, methods.Deterministic), seeded(Wide, 2).Of(hundred, methods.Density)
 	if got := Roofline(slices.Concat(plain, wide)); got != time.Minute+80*time.Minute {
 		t.Errorf("%s, want 81 minutes", got)
 	}

@@ -176,11 +176,6 @@ var (
 
 var classifications = []Classification{CIFAR10ResNet14, cifar10Alone, CIFAR100ResNet14, CIFAR10WideResNet, CIFAR100WideResNet, Rank1Ablation, CIFAR10Released, CIFAR100Released}
 
-// experiments are those of a row of the paper's tables.
-func (s settings) experiments(d Images, decayAll bool, m experiment.Method) experiment.Experiments {
-	return list(s.withDecay(decayAll), d, paperSeeds, m)
-}
-
 // said is what is said of settings.
 type said struct {
 	Released        bool
@@ -193,7 +188,7 @@ func (s settings) said() said { return said{s.released, s.epochs, s.samples} }
 func (t Classification) Table(x *tables.Index) (report.Table, error) {
 	var rows []row
 	add := func(m experiment.Method, ending string, decayAll bool) {
-		r := row{name: m.Name, runs: t.settings.experiments(t.images, decayAll, m), table: t.published, paper: paperName(m, t.published)}
+		r := row{name: m.Name, runs: seeded(t.settings.withDecay(decayAll), paperSeeds).Of(t.images, m), table: t.published, paper: paperName(m, t.published)}
 		if strings.HasPrefix(r.paper, "Rank-1 Mixture") {
 			r.name = r.paper
 		}
@@ -225,7 +220,7 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 	for _, d := range []Images{ten, hundred} {
 		prefix := titleOf(d.Name) + "->SVHN "
 		for _, m := range smallMethods {
-			own := ownScore(list(Paper, d, 1, m)[0])
+			own := ownScore(seeded(Paper, 1).Of(d, m)[0])
 			for _, by := range slices.Compact([]string{own, ByMaxProbability}) {
 				r := row{group: titleOf(d.Name), name: m.Name + ", " + scoreTitle(by), images: d, ending: by, table: papers.OODSVHN, prefix: prefix}
 				trained := d
@@ -235,7 +230,7 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 				if by == ByEnergy || own != ByEnergy && by == ByMaxProbability {
 					r.paper = paperName(m, papers.OODSVHN)
 				}
-				r.runs = paper.experiments(trained, false, m)
+				r.runs = seeded(Paper, paperSeeds).Of(trained, m)
 				r.found, _ = found(x, r.runs)
 				rows = append(rows, r)
 			}
@@ -261,7 +256,7 @@ var detected = tables.Mean{Decimals: 3, Higher: true, Optional: true}
 
 // fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {
-	return tables.Fidelities(prose.Table("cifar-fidelities", nil), list(Paper, ten, 1, methods.Density)[0], list(Released, ten, 1, methods.Density)[0])
+	return tables.Fidelities(prose.Table("cifar-fidelities", nil), seeded(Paper, 1).Of(ten, methods.Density)[0], seeded(Released, 1).Of(ten, methods.Density)[0])
 }
 
 // titleOf is the name of a set of images in tables; unknown ones keep theirs.

@@ -20,7 +20,7 @@ var committed = sync.OnceValues(tables.Committed)
 // The metrics of test images are those of the kept predictions, up to their rounding.
 func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
 	x := must.Get(committed())(t)
-	all := list(Small, ten, 1, smallMethods...)
+	all := seeded(Small, 1).Of(ten, smallMethods...)
 	checked := 0
 	for _, e := range all {
 		r, has := x.Find(e)
@@ -45,7 +45,7 @@ func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
 
 // Ours have a mark where the paper has a number, and say what is odd about them.
 func TestClassificationCells(t *testing.T) {
-	density := list(Paper, ten, paperSeeds, methods.Density)
+	density := seeded(Paper, paperSeeds).Of(ten, methods.Density)
 	full := resultsOf(measuring(0.9153, 0.004, 0.24, 0.002), density)
 	lost := slices.Clone(full)
 	lost[0].Diverged = true
@@ -92,10 +92,10 @@ func TestPapersNumbers(t *testing.T) {
 // in each column, among complete rows.
 func TestRowsBesideThePapers(t *testing.T) {
 	table := tableOf(t, "cifar10-resnet14", slices.Concat(
-		resultsOf(measuring(0.92, 0.01, 0.3, 0.002), list(Paper, ten, paperSeeds, methods.Density)),
-		resultsOf(measuring(0.91, 0.02, 0.226, 0.002), list(paper.withDecay(true), ten, paperSeeds, methods.Density)),
-		resultsOf(measuring(0.99, 0.001, 0.01, 0), list(Paper, ten, 2, methods.Rank1)),
-		resultsOf(measuring(0.93, 0.03, 0.2, 0.001), list(Paper, ten, paperSeeds, methods.Ensemble)))...)
+		resultsOf(measuring(0.92, 0.01, 0.3, 0.002), seeded(Paper, paperSeeds).Of(ten, methods.Density)),
+		resultsOf(measuring(0.91, 0.02, 0.226, 0.002), seeded(paper.withDecay(true), paperSeeds).Of(ten, methods.Density)),
+		resultsOf(measuring(0.99, 0.001, 0.01, 0), seeded(Paper, 2).Of(ten, methods.Rank1)),
+		resultsOf(measuring(0.93, 0.03, 0.2, 0.001), seeded(Paper, paperSeeds).Of(ten, methods.Ensemble)))...)
 	same(t, lines(table)[:4], []string{
 		"Rank-1 BNN | 99.00 ± 0.00 (n=2 of 3) | 0.0010 ± 0.0000 (n=2 of 3) | 0.0100 ± 0.0000 (n=2 of 3)",
 		"Density Uncertainty | 92.00 ± 0.20, agrees | *0.0100 ± 0.0020*, worse | 0.3000 ± 0.0020, worse",
@@ -108,7 +108,7 @@ func TestRowsBesideThePapers(t *testing.T) {
 func TestWideResNetRows(t *testing.T) {
 	var found []experiment.Result
 	for i, fraction := range ablationFractions {
-		found = append(found, resultsOf(measuring(0.965, 0.011, 0.1*float64(i+1), 0.001), list(onWide.experiment, ten, paperSeeds, mixture(fraction)))...)
+		found = append(found, resultsOf(measuring(0.965, 0.011, 0.1*float64(i+1), 0.001), seeded(onWide.experiment, paperSeeds).Of(ten, mixture(fraction)))...)
 	}
 	for _, c := range []struct{ table, row, want string }{
 		{"rank1-ablation", "Rank-1 Mixture (1.25%)", "*0.1000 ± 0.0010*, better"},
@@ -120,14 +120,14 @@ func TestWideResNetRows(t *testing.T) {
 			t.Errorf("%s, %s: %s, want %s", c.table, c.row, got, c.want)
 		}
 	}
-	full := tableOf(t, "cifar10-wrn", resultsOf(measuring(0.965, 0.011, 0.119, 0.001), list(onWide.experiment, ten, paperSeeds, methods.Density))...)
+	full := tableOf(t, "cifar10-wrn", resultsOf(measuring(0.965, 0.011, 0.119, 0.001), seeded(onWide.experiment, paperSeeds).Of(ten, methods.Density))...)
 	if got := figtest.Cell(t, full, "Density Uncertainty", "NLL"); got != "0.1190 ± 0.0010, agrees" {
 		t.Errorf("beside the paper's full-rank LDL: %s", got)
 	}
 }
 
 func TestResultsWithoutMetrics(t *testing.T) {
-	found := resultsOf(measuring(0.9, 0.1, 0.3, 0.01), list(Paper, ten, paperSeeds, methods.MFVI))
+	found := resultsOf(measuring(0.9, 0.1, 0.3, 0.01), seeded(Paper, paperSeeds).Of(ten, methods.MFVI))
 	found[1].Metrics = nil
 	fails(t, "a result without metrics", errorOf(named(t, "cifar10-resnet14").Table(index(found...))), "no metric")
 }
@@ -148,8 +148,8 @@ func TestDetectionTable(t *testing.T) {
 		}
 		return m
 	}
-	table := tableOf(t, "ood-svhn", resultsOf(detected, list(Paper, ten, paperSeeds, methods.Rank1, methods.Density, methods.SNGP), list(Paper, hundred, paperSeeds, methods.DUE),
-		list(Paper, withHeldOut(ten), paperSeeds, methods.Density))...)
+	table := tableOf(t, "ood-svhn", resultsOf(detected, seeded(Paper, paperSeeds).Of(ten, methods.Rank1, methods.Density, methods.SNGP), seeded(Paper, paperSeeds).Of(hundred, methods.DUE),
+		seeded(Paper, paperSeeds).Of(withHeldOut(ten), methods.Density))...)
 	got := lines(table)
 	same(t, slices.Concat(got[:6], got[10:13]), []string{
 		"CIFAR-10 | Rank-1 BNN, maximum probability | 0.950 ± 0.010, better | 0.900 ± 0.010, better | 0.800 ± 0.010 | 0.600 ± 0.010",

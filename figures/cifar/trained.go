@@ -38,7 +38,7 @@ var exported = []experiment.Method{methods.Deterministic, methods.Rank1, methods
 
 // exportedExperiment is the experiment whose network is part of the program.
 func exportedExperiment(m experiment.Method) experiment.Experiment {
-	return list(Chosen(Processor), ten, 1, m)[0]
+	return seeded(Chosen(Processor), 1).Of(ten, m)[0]
 }
 
 // A Classifier is a trained network that is part of the program.

@@ -146,3 +146,31 @@ func TestPresetsKeepSettings(t *testing.T) {
 		}
 	}
 }
+
+// A grid has all of its methods on all splits, or the first ones, with the split's number as the seed, or with several seeds.
+func TestGrid(t *testing.T) {
+	of := func(g experiment.Grid) string {
+		var all []string
+		g.Preset = toy.Paper
+		for _, e := range g.Of(toy.Cubic{Seeds: 2}, methods.Density, methods.MFVI) {
+			all = append(all, fmt.Sprint(e.Method.Key, e.Split, e.Seed, e.Recipe.Epochs))
+		}
+		return strings.Join(all, ", ")
+	}
+	for _, c := range []struct {
+		experiment.Grid
+		want string
+	}{
+		{experiment.Grid{}, "density0 0 4000, density1 1 4000, mfvi0 0 4000, mfvi1 1 4000"},
+		{experiment.Grid{Methods: []experiment.Method{methods.MFVI}, Splits: 1, Seeds: 2}, "mfvi0 0 4000, mfvi0 1 4000"},
+		{experiment.Grid{Methods: []experiment.Method{methods.DUE}}, ""},
+		{experiment.Grid{Change: toy.Steps(7), Splits: 1}, "density0 0 7, mfvi0 0 7"},
+		{experiment.Grid{List: func(experiment.Source, experiment.Method) (experiment.Experiments, error) {
+			return experiment.Experiments{{Split: 3}}, nil
+		}}, "3 0 0, 3 0 0"},
+	} {
+		if got := of(c.Grid); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}

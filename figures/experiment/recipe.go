@@ -61,22 +61,78 @@ func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experi
 // Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
 // that the runs of one cell of a table have independent initial values too. Data whose Check fails, such as an unknown data
 // set, are an error.
-func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
-	var all Experiments
+func Cross(preset Preset, data []Source, methods ...Method) (all Experiments, err error) {
 	for _, source := range data {
-		if source == nil {
-			return nil, fmt.Errorf("experiment: %w", checkSource(nil))
+		list, err := Grid{Preset: preset}.list(source, methods)
+		if err != nil {
+			return nil, err
 		}
-		for _, m := range methods {
-			e, err := preset(source, m)
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// A Grid says which experiments the cells of a table are of: those of a method on data, on splits and with seeds.
+type Grid struct {
+	Title  string // of its rows
+	Preset Preset
+	// List lists the experiments of a method on data whose splits differ in more than their numbers and seeds, such as those of
+	// uci.Tuned. Preset, Splits, Seeds and Change are then not used.
+	List func(data Source, m Method) (Experiments, error)
+
+	Data    []Source // of its rows
+	Methods []Method // that it is for; nil for all
+	Splits  int      // the number of splits, from 0 on; 0 for all
+	Seeds   int      // the number of seeds on each split, from 0 on; 0 for a single one, the number of the split
+	// Change changes an experiment of the preset; nil for no change.
+	Change func(e *Experiment)
+}
+
+// Of lists the experiments of methods on data, also on data that are no rows; none of a method that the grid is not for. It panics
+// if the preset refuses one: grids are of data and methods that their presets know.
+func (g Grid) Of(data Source, methods ...Method) Experiments {
+	all, err := g.list(data, methods)
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// list is Of without panics.
+func (g Grid) list(data Source, methods []Method) (all Experiments, err error) {
+	if data == nil {
+		return nil, fmt.Errorf("experiment: %w", checkSource(nil))
+	}
+	for _, m := range methods {
+		if g.Methods != nil && !slices.ContainsFunc(g.Methods, m.Equal) {
+			continue
+		}
+		if g.List != nil {
+			list, err := g.List(data, m)
 			if err != nil {
 				return nil, err
 			}
-			if err := checkSource(e.Task.Data); err != nil { // not of the source, which a preset may complete
-				return nil, fmt.Errorf("experiment: %w", err)
+			all = append(all, list...)
+			continue
+		}
+		e, err := g.Preset(data, m)
+		if err != nil {
+			return nil, err
+		}
+		if g.Change != nil {
+			g.Change(&e)
+		}
+		if err := checkSource(e.Task.Data); err != nil { // not of the source, which a preset may complete
+			return nil, fmt.Errorf("experiment: %w", err)
+		}
+		for e.Split = range data.Splits() {
+			if g.Splits > 0 && e.Split == g.Splits {
+				break
 			}
-			for split := range source.Splits() {
-				e.Split, e.Seed = split, uint64(split)
+			for seed := range max(g.Seeds, 1) {
+				if e.Seed = uint64(seed); g.Seeds == 0 {
+					e.Seed = uint64(e.Split)
+				}
 				all = append(all, e)
 			}
 		}

@@ -30,7 +30,7 @@ func TestClaims(t *testing.T) {
 			return map[string]float64{MetricGapRatio: value}
 		})
 		for id, r := range made {
-			r.Diverged = diverged > 0 && id == runs(Cubic{Seeds: gapSeeds}, methods.MFVI)[diverged].ID()
+			r.Diverged = diverged > 0 && id == grid.Of(Cubic{Seeds: gapSeeds}, methods.MFVI)[diverged].ID()
 			made[id] = r
 		}
 		found := make(map[string]tables.Claim)

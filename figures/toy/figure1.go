@@ -255,7 +255,7 @@ func find(figure string, x *tables.Index, data experiment.Source, list []experim
 	var found []experiment.Result
 	var missing []string
 	for _, m := range list {
-		if r, done := x.Find(runs(data, m)[shownSeed]); done {
+		if r, done := x.Find(grid.Of(data, m)[shownSeed]); done {
 			found = append(found, r)
 		} else {
 			missing = append(missing, m.Name)

@@ -39,7 +39,7 @@ func TestFigures(t *testing.T) {
 			figtest.Golden(t)(f, err)
 		})
 	}
-	seven, _ := x.Find(runs(Cubic{Seeds: 8}, methods.MFVI)[7])
+	seven, _ := x.Find(grid.Of(Cubic{Seeds: 8}, methods.MFVI)[7])
 	if _, err := Pictures([]experiment.Result{seven}); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
 		t.Errorf("of a seed without predictions: %v", err)
 	}
@@ -81,15 +81,15 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 }
 
 func TestPictures(t *testing.T) {
-	cubic := runs(Cubic{Seeds: 2}, methods.Rank1)
-	cubic = append(cubic, runs(Cubic{Seeds: 2}, methods.Density)...)
+	cubic := grid.Of(Cubic{Seeds: 2}, methods.Rank1)
+	cubic = append(cubic, grid.Of(Cubic{Seeds: 2}, methods.Density)...)
 	list := passedOff(t, cubic)
 	f := must.Get(Pictures(list))(t)
 	want := []string{"Rank-1 BNN, seed 0", "Rank-1 BNN, seed 1", "Density Uncertainty, seed 0", "Density Uncertainty, seed 1"}
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
 	}
-	moons := experiment.Result{}.Of(runs(Moons{Seeds: 1}, methods.Deterministic)[0])
+	moons := experiment.Result{}.Of(grid.Of(Moons{Seeds: 1}, methods.Deterministic)[0])
 	for want, wrong := range map[string][]experiment.Result{
 		"there are no runs to show": nil, "is not on the cubic": {list[0], moons}, "does not know its experiment": {{ID: "x"}},
 	} {

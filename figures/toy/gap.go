@@ -33,14 +33,9 @@ var gapRows = []gapRow{
 // gapSeeds is how many seeds the table of gap ratios has.
 const gapSeeds = 20
 
-// gapRuns are the runs of a method on the cubic.
-func gapRuns(m experiment.Method) experiment.Experiments {
-	return runs(Cubic{Seeds: gapSeeds}, m)
-}
-
 // gapRatio is the mean gap ratio of a method.
 func gapRatio(m experiment.Method) tables.Mean {
-	return tables.Mean{Of: gapRuns(m), Metric: MetricGapRatio, Decimals: 2, Optional: true}
+	return tables.Mean{Of: grid.Of(Cubic{Seeds: gapSeeds}, m), Metric: MetricGapRatio, Decimals: 2, Optional: true}
 }
 
 //go:embed prose.md
@@ -51,7 +46,7 @@ var prose = report.ParseProse(proseText)
 
 // GapRatios is Figure 1 in numbers: a row for each method, with what its uncertainty does in the gap.
 func GapRatios(x *tables.Index) (report.Table, error) {
-	settings := gapRuns(methods.Density)[0].Recipe
+	settings := gapRatio(methods.Density).Of[0].Recipe
 	s := tables.Sheet{Table: prose.Table("gap-ratio", map[string]int{"Seeds": gapSeeds, "Steps": settings.Epochs, "Samples": settings.Samples}), Down: true}
 	s.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
 	for _, row := range gapRows {
@@ -74,7 +69,7 @@ func DistanceTable(x *tables.Index) (report.Table, error) {
 	s.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: gap ratio"}
 	for _, m := range distanceMethods {
 		cell := func(data experiment.Source, metric string, decimals int) tables.Mean {
-			return tables.Mean{Of: runs(data, m), Metric: metric, Decimals: decimals, Optional: true}
+			return tables.Mean{Of: grid.Of(data, m), Metric: metric, Decimals: decimals, Optional: true}
 		}
 		moons, cubic := Moons{Seeds: drawnSeeds}, Cubic{Seeds: drawnSeeds}
 		s.Add("", m.Name, cell(moons, metricEntropyData, 3), cell(moons, metricEntropyFar, 3), cell(cubic, MetricGapRatio, 2))

@@ -21,7 +21,7 @@ func TestGapRatios(t *testing.T) {
 		return map[string]float64{MetricGapRatio: ratio + 0.1*float64(e.Seed%2), metricGapCoverage: 0.5}
 	}
 	made := measured(exhibit(t, "gap-ratio").Runs(), metrics)
-	diverged := runs(Cubic{Seeds: 2}, methods.MFVI)[1].ID()
+	diverged := grid.Of(Cubic{Seeds: 2}, methods.MFVI)[1].ID()
 	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
 	table := must.Get(GapRatios(tables.NewIndex(made)))(t)
 	if want := []string{"Variational Dropout", clipped.Name, "Density Uncertainty (LDL, mean energy)", methods.DensityConstant.Name}; !slices.Equal(table.NotRun, want) {

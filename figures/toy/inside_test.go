@@ -12,7 +12,7 @@ import (
 )
 
 func TestLookInside(t *testing.T) {
-	list := passedOff(t, append(runs(Cubic{Seeds: 1}, methods.Density), runs(Cubic{Seeds: 1}, methods.Rank1)...))
+	list := passedOff(t, append(grid.Of(Cubic{Seeds: 1}, methods.Density), grid.Of(Cubic{Seeds: 1}, methods.Rank1)...))
 	inside := must.Get(LookInside(list[:1]))(t)[0]
 	if inside.Steps != 4000 || len(inside.Energies) != 2 || len(inside.Std) != len(inside.X) {
 		t.Fatalf("%d steps, energies of %d layers, %d deviations at %d places", inside.Steps, len(inside.Energies), len(inside.Std), len(inside.X))
@@ -24,7 +24,7 @@ func TestLookInside(t *testing.T) {
 			}
 		}
 	}
-	moons := passedOff(t, runs(Moons{Seeds: 1}, methods.Density))
+	moons := passedOff(t, grid.Of(Moons{Seeds: 1}, methods.Density))
 	for want, wrong := range map[string]experiment.Result{"no energy model": list[1], "only runs on the cubic": moons[0], "not there": {}} {
 		if _, err := LookInside([]experiment.Result{wrong}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

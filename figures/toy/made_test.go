@@ -29,11 +29,11 @@ func passedOff(t *testing.T, list experiment.Experiments) []experiment.Result {
 func drawn(seed int) experiment.Experiments {
 	var all experiment.Experiments
 	for _, row := range gapRows {
-		all = append(all, runs(Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
+		all = append(all, grid.Of(Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
 	}
 	for _, m := range distanceMethods {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-			all = append(all, runs(data, m).OnSplits(seed)...)
+			all = append(all, grid.Of(data, m).OnSplits(seed)...)
 		}
 	}
 	return tables.Union(all)

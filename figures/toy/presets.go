@@ -53,5 +53,8 @@ func Steps(n int) func(e *experiment.Experiment) {
 	}
 }
 
+// grid has the experiments of this package.
+var grid = experiment.Grid{Preset: Paper}
+
 // defaults fill in what a method leaves open. MFVI's usual prior is too tight for 50 units to bend into a cubic.
 var defaults = methods.Defaults{InitStd: 0.01, MFVIPriorStd: 1, VDropoutAlpha: 0.1, Inducing: 20}

@@ -1,20 +1,6 @@
 package toy
 
-import (
-	"fmt"
-
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/tables"
-)
-
-// runs are the experiments of a method of this package. An error is a mistake in the package, and runs panics.
-func runs(data experiment.Source, m experiment.Method) experiment.Experiments {
-	list, err := experiment.Cross(Paper, []experiment.Source{data}, m)
-	if err != nil {
-		panic(fmt.Errorf("toy: %w", err))
-	}
-	return list
-}
+import "densityuncertainty/figures/tables"
 
 // Exhibits are the tables and pictures of the toy problems.
 func Exhibits() []tables.Exhibit {

@@ -31,7 +31,7 @@ func claimsOfBest(x *tables.Index) (all []tables.Claim, err error) {
 		return nil, err
 	}
 	for _, metric := range tableMetrics {
-		for _, s := range claimSettings {
+		for _, s := range claimGrids {
 			all = append(all, metric.bestOnMost(tested, s))
 		}
 	}
@@ -51,7 +51,7 @@ func claimsOfControls(x *tables.Index) (all []tables.Claim, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range energySettings() {
+		for _, s := range energyGrids() {
 			all = append(all, beatsControl(t, c.claim, s))
 		}
 	}
@@ -81,10 +81,11 @@ const mostSets = 6
 // bestOnMost checks that density uncertainty is ahead on most of the paper's data sets. A set is won if density is better
 // than each other method, and lost if a method is better than density (tables.Test). The claim holds if enough sets are
 // won, and fails if so many are lost that the rest are too few. Sets that are neither, or were not run, may go either way.
-func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
+func (x metric) bestOnMost(tested report.Table, s experiment.Grid) tables.Claim {
 	won, lost, sets := 0, 0, 0
 	ahead := map[string]int{} // of density, by the rival
-	for _, dataset := range s.datasets {
+	for _, d := range s.Data {
+		dataset := d.(Data).Name
 		n := map[string]int{}
 		for _, m := range rivals {
 			verdict := tested.Cell(x.in(s), DatasetTitle(dataset), m.Name).Verdict
@@ -123,18 +124,18 @@ func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 	if len(parts) == 0 {
 		evidence = fmt.Sprintf("best on none of %d, worse than another on none", sets)
 	}
-	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", x.title, mostSets, len(paperRows)), s.name, evidence, sets, holds, fails)
+	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", x.title, mostSets, len(paperRows)), s.Title, evidence, sets, holds, fails)
 }
 
 // beatsControl checks what the paper's criterion asks for: that a variance which follows the energy is better than a control's
 // that does not, by a table with bounds in which the control is the reference.
-func beatsControl(t report.Table, text string, s setting) tables.Claim {
+func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	column := slices.Index(t.Columns, methods.Density.Name) - 1
 	n, compared, bound := map[string]int{}, 0, ""
 	var alone []string // the data sets on which density uncertainty diverged and the control did not
 	for _, row := range t.Rows {
 		switch {
-		case row.Group != s.name:
+		case row.Group != s.Title:
 		case row.Name == allSets:
 			bound = row.Cells[len(row.Cells)-1].Text
 		case row.Cells[column].Verdict != "":
@@ -162,13 +163,13 @@ func beatsControl(t report.Table, text string, s setting) tables.Claim {
 	if n[report.Better] == 0 && bound != "" {
 		evidence = append(evidence, "mean within "+bound+" nats")
 	}
-	return claim("abstract, section 2", text, s.name, strings.Join(evidence, ", "), compared, n[report.Better], n[report.Worse])
+	return claim("abstract, section 2", text, s.Title, strings.Join(evidence, ", "), compared, n[report.Better], n[report.Worse])
 }
 
 // claimsOfGaps check the paper's criterion where it matters, on test inputs between the training inputs: that the variance of
 // LDL energies ranks the errors better than constant energy does.
 func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
-	for _, s := range gapSettings() {
+	for _, s := range gapGrids() {
 		tests := gapRank.againstConstant(x, s)
 		n := tables.Verdicts(tests)
 		higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
@@ -176,7 +177,7 @@ func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 		if higher+lower == 0 {
 			evidence = fmt.Sprintf("rank correlation significant on none of %d", compared)
 		}
-		all = append(all, claim("section 2", "Between the training inputs the density makes the variance rank errors better", s.name, evidence, compared, higher, lower))
+		all = append(all, claim("section 2", "Between the training inputs the density makes the variance rank errors better", s.Title, evidence, compared, higher, lower))
 	}
 	return all, nil
 }
@@ -190,7 +191,7 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 	var family tables.Family[string]
 	for _, dataset := range datasets.UCINames() {
 		from := func(deviation float64) experiment.Experiments {
-			return choice{sgd, deviation}.tried(dataset, Gal, methods.Density)
+			return choice{sgd, deviation}.tried(Data{Name: dataset}, methods.Density)
 		}
 		for _, lower := range noiseScales {
 			if lower >= start {

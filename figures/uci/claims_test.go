@@ -30,16 +30,16 @@ func verdictOn(t *testing.T, kind func(*tables.Index) ([]tables.Claim, error), l
 // than one or diverged: six of nine are needed, and four lost leave too few.
 func TestBestOnMost(t *testing.T) {
 	sets := []string{"boston", "concrete", "energy-cooling", "kin8nm", "naval", "wine"}
-	text := paperSetting(withoutYear()...)
+	text := paperGrid(withoutYear()...)
 	// on are lines of the paper's methods on the first sets: density's number, Rank-1's, and that of the others.
-	on := func(s setting, density, rank1, others float64, datasets ...string) (lines []experiment.Result) {
+	on := func(s experiment.Grid, density, rank1, others float64, datasets ...string) (lines []experiment.Result) {
 		for _, dataset := range datasets {
 			for _, m := range paperMethods {
 				v := map[string]float64{methods.Density.Name: density, methods.Rank1.Name: rank1}[m.Name]
 				if v == 0 {
 					v = others
 				}
-				lines = append(lines, made(s.runs(dataset, m), level(v))...)
+				lines = append(lines, made(s.Of(Data{Name: dataset}, m), level(v))...)
 			}
 		}
 		return lines
@@ -77,7 +77,7 @@ func TestBestOnMost(t *testing.T) {
 		{"three lost and one diverged", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht"))), tables.DoesNotHold,
 			"worse than Rank-1 BNN on 4 of 4"},
 		{"behind by the mean alone", barely(sets...), report.NotSignificant, "best on none of 6, worse than another on none"},
-		{"other settings", on(releasedSetting(withoutYear()...), 1, 2, 2, sets...), tables.NotRun, ""},
+		{"other settings", on(releasedGrid(withoutYear()...), 1, 2, 2, sets...), tables.NotRun, ""},
 		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), tables.NotRun, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,16 +121,16 @@ func TestGrounding(t *testing.T) {
 }
 
 func TestInBetween(t *testing.T) {
-	gaps := gapSettings()[0]
+	gaps := gapGrids()[0]
 	lines := func(density, constant float64) []experiment.Result {
 		scores := func(rank float64) func(experiment.Experiment) map[string]float64 {
 			return func(e experiment.Experiment) map[string]float64 {
 				return map[string]float64{experiment.MetricNLL: 1, experiment.MetricCoverage: 0.9, experiment.MetricSpearman: rank * uneven(e)}
 			}
 		}
-		return append(made(gaps.runs("yacht", methods.Density), scores(density)), made(gaps.runs("yacht", methods.DensityConstant), scores(constant))...)
+		return append(made(gaps.Of(Data{Name: "yacht", Kind: Gap}, methods.Density), scores(density)), made(gaps.Of(Data{Name: "yacht", Kind: Gap}, methods.DensityConstant), scores(constant))...)
 	}
-	lost := append(made(gaps.runs("boston", methods.Density), level(1)), made(gaps.runs("boston", methods.DensityConstant), level(1))...)
+	lost := append(made(gaps.Of(Data{Name: "boston", Kind: Gap}, methods.Density), level(1)), made(gaps.Of(Data{Name: "boston", Kind: Gap}, methods.DensityConstant), level(1))...)
 	lost[0].Diverged, lost[0].Metrics = true, nil
 	for _, c := range []struct {
 		name, verdict, evidence string
@@ -158,7 +158,7 @@ func startsScored(dataset string, of map[float64]float64) (list []experiment.Res
 		if c.optimizer == adam {
 			nll = -c.noise // with which the text's start is the best
 		}
-		list = append(list, made(c.tried(dataset, Gal, methods.Density), func(e experiment.Experiment) map[string]float64 {
+		list = append(list, made(c.tried(Data{Name: dataset}, methods.Density), func(e experiment.Experiment) map[string]float64 {
 			return map[string]float64{experiment.MetricNLL: nll * uneven(e)}
 		})...)
 	}

@@ -15,8 +15,8 @@ func densityFirst(list []experiment.Method) []experiment.Method {
 }
 
 // sheet is a table with a column for each method, and with lines of settings.
-func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line) tables.Sheet {
-	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(lines...)}
+func sheet(name, legend string, list []experiment.Method, all ...[]tables.Line) tables.Sheet {
+	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(all...)}
 	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}
@@ -24,58 +24,58 @@ func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line
 }
 
 // bySetting is a table of a mean with a group of lines for each setting. With a reference the others are tested against it.
-func bySetting(name string, mean tables.Mean, list []experiment.Method, settings []setting, reference ...experiment.Method) tables.Sheet {
+func bySetting(name string, mean tables.Mean, list []experiment.Method, grids []experiment.Grid, reference ...experiment.Method) tables.Sheet {
 	s := sheet(name, "", list)
 	for _, r := range reference {
 		s.Legend = report.MarksAgainst(r.Name)
 	}
-	for _, of := range settings {
-		s.Lines = append(s.Lines, of.lines(of.name, mean, list, reference...)...)
+	for _, of := range grids {
+		s.Lines = append(s.Lines, lines(of, of.Title, mean, list, reference...)...)
 	}
 	return s
 }
 
 // againstDensity is a table in which methods are tested against density uncertainty, by both metrics in each setting.
-func againstDensity(name string, list []experiment.Method, settings ...setting) tables.Sheet {
-	var lines [][]tables.Line
+func againstDensity(name string, list []experiment.Method, grids ...experiment.Grid) tables.Sheet {
+	var all [][]tables.Line
 	list = densityFirst(list)
 	for _, of := range tableMetrics {
-		for _, s := range settings {
+		for _, s := range grids {
 			group := of.title
-			if len(settings) > 1 {
+			if len(grids) > 1 {
 				group = of.in(s)
 			}
-			lines = append(lines, s.lines(group, of.Mean, list, methods.Density))
+			all = append(all, lines(s, group, of.Mean, list, methods.Density))
 		}
 	}
-	return sheet(name, report.MarksAgainst(methods.Density.Name), list, lines...)
+	return sheet(name, report.MarksAgainst(methods.Density.Name), list, all...)
 }
 
 // in is the name of a group of lines in one of several settings.
-func (x metric) in(s setting) string { return x.title + ", " + s.name }
+func (x metric) in(s experiment.Grid) string { return x.title + ", " + s.Title }
 
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
 func adamTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-adam", everyMethod, adamSetting(SmallDatasets()...)).Make(x)
+	return againstDensity("uci-adam", everyMethod, adamGrid(SmallDatasets()...)).Make(x)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-tuned", everyMethod, tunedSetting(Gal, SmallDatasets()...)).Make(x)
+	return againstDensity("uci-tuned", everyMethod, tunedGrid(On(SmallDatasets()...)...)).Make(x)
 }
 
 // ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
 // and setting each other method against density uncertainty, paired over the splits.
 func ClaimsTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-claims", paperMethods, claimSettings...).Make(x)
+	return againstDensity("uci-claims", paperMethods, claimGrids...).Make(x)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty: Rank-1, since the paper's others
 // have larger errors on all of these sets, and those that this project adds.
 func Paired(x *tables.Index) (report.Table, error) {
 	list := append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods...)
-	return againstDensity("paired", list, paperSetting(SmallDatasets()...)).Make(x)
+	return againstDensity("paired", list, paperGrid(SmallDatasets()...)).Make(x)
 }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
@@ -92,8 +92,8 @@ func ConvergedTable(x *tables.Index) (report.Table, error) {
 func changeOfLead(x *tables.Index) string {
 	family := tables.Family[string]{TestTrain: Data{}.TestTrain(0)}
 	for _, dataset := range SmallDatasets() {
-		lead := func(t setting) map[int]float64 {
-			return less(x.Units(nll.Over(t.runs(dataset, methods.DensityConstant))), x.Units(nll.Over(t.runs(dataset, detached))))
+		lead := func(t experiment.Grid) map[int]float64 {
+			return less(x.Units(nll.Over(t.Of(Data{Name: dataset}, methods.DensityConstant))), x.Units(nll.Over(t.Of(Data{Name: dataset}, detached))))
 		}
 		family.Add(DatasetTitle(dataset), lead(trainings()[1]), lead(trainings()[0]), Data{Name: dataset}.Splits())
 	}
@@ -116,16 +116,16 @@ func less(a, b map[int]float64) map[int]float64 {
 // DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
 	list, many := densityFirst(samplesMethods), manySamples()
-	few := paperSetting(SmallDatasets()...).lines("10 draws", nll.Mean, list)
+	few := lines(paperGrid(SmallDatasets()...), "10 draws", nll.Mean, list)
 	for i, dataset := range SmallDatasets() {
 		for k, m := range list {
 			if m.Process == nil { // others are the same runs
-				few[i].Cells[k].Against = many.runs(dataset, m)
+				few[i].Cells[k].Against = many.Of(Data{Name: dataset}, m)
 			}
 		}
 	}
 	legend := report.MarksAgainst(methods.Density.Name + " (10 draws: than 1000 draws of the same method)")
-	return sheet("uci-samples", legend, list, many.lines("1000 draws", nll.Mean, list, methods.Density), few).Make(x)
+	return sheet("uci-samples", legend, list, lines(many, "1000 draws", nll.Mean, list, methods.Density), few).Make(x)
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the targets
@@ -134,9 +134,9 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
 	list, s := densityFirst(everyMethod), everywhere()
 	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
-		s.lines("CRPS", score(experiment.MetricCRPS), list, methods.Density),
-		s.lines("coverage", score(experiment.MetricCoverage), list),
-		s.lines("sharpness", score(experiment.MetricSharpness), list)).Make(x)
+		lines(s, "CRPS", score(experiment.MetricCRPS), list, methods.Density),
+		lines(s, "coverage", score(experiment.MetricCoverage), list),
+		lines(s, "sharpness", score(experiment.MetricSharpness), list)).Make(x)
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
@@ -145,15 +145,15 @@ var tunedMethods = slices.Concat(sampledMethods, addedMethods)
 // gapMethods are the columns of GapTable.
 var gapMethods = append([]experiment.Method{methods.DensityMean}, tunedMethods...)
 
-// onGaps is a table of a mean on gap splits.
-func onGaps(name string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
-	return bySetting(name, mean, densityFirst(gapMethods), gapSettings(), reference...)
+// gapSheet is a table of a mean on gap splits.
+func gapSheet(name string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
+	return bySetting(name, mean, densityFirst(gapMethods), gapGrids(), reference...)
 }
 
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
-	return onGaps("uci-gap", tables.Mean{Metric: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
+	return gapSheet("uci-gap", tables.Mean{Metric: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
 }
 
 // GapCoverageTable has the part of the targets inside 95% intervals on gap splits.
@@ -171,20 +171,20 @@ var gapRank = gapScore{"uci-gap-rank", experiment.MetricSpearman, "rank correlat
 
 // table is a table of the score. How it was measured has the tests of density uncertainty against constant energy.
 func (g gapScore) table(x *tables.Index) (report.Table, error) {
-	sheet := onGaps(g.name, tables.Mean{Metric: g.metric, Decimals: 2, Optional: true})
-	for _, s := range gapSettings() {
+	sheet := gapSheet(g.name, tables.Mean{Metric: g.metric, Decimals: 2, Optional: true})
+	for _, s := range gapGrids() {
 		if tests := g.againstConstant(x, s); len(tests) > 0 {
-			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": g.title, "Settings": s.name, "Tests": tables.Sentence(tests)}))
+			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": g.title, "Settings": s.Title, "Tests": tables.Sentence(tests)}))
 		}
 	}
 	return sheet.Make(x)
 }
 
 // againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
-func (g gapScore) againstConstant(x *tables.Index, s setting) []tables.Test[string] {
+func (g gapScore) againstConstant(x *tables.Index, s experiment.Grid) []tables.Test[string] {
 	var family tables.Family[string]
 	for _, dataset := range SmallDatasets() {
-		mean := tables.Mean{Metric: g.metric, Optional: true, Higher: true, Of: s.runs(dataset, methods.Density), Against: s.runs(dataset, methods.DensityConstant)}
+		mean := tables.Mean{Metric: g.metric, Optional: true, Higher: true, Of: s.Of(Data{Name: dataset, Kind: Gap}, methods.Density), Against: s.Of(Data{Name: dataset, Kind: Gap}, methods.DensityConstant)}
 		family.AddMean(DatasetTitle(dataset), x, mean)
 	}
 	return family.Tests()

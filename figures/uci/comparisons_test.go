@@ -17,7 +17,9 @@ import (
 // 2.806, a corrected standard error of 2.806 sqrt(1/6 + 1/2) = 2.291, and with the quantile 2.571 an interval of 5.890
 // to each side.
 func TestGapTable(t *testing.T) {
-	in := func(m experiment.Method) experiment.Experiments { return gapSettings()[0].runs("yacht", m) }
+	in := func(m experiment.Method) experiment.Experiments {
+		return gapGrids()[0].Of(Data{Name: "yacht", Kind: Gap}, m)
+	}
 	measured := func(nll, coverage float64, others map[string]float64) func(experiment.Experiment) map[string]float64 {
 		return func(e experiment.Experiment) map[string]float64 {
 			found := map[string]float64{experiment.MetricNLL: nll*uneven(e) + float64(e.Split), experiment.MetricCoverage: coverage * uneven(e)}

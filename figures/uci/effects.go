@@ -48,19 +48,19 @@ var densityOptions = []option{
 }
 
 // A direction is a way from one fidelity towards the other, one option at a time.
-type direction struct{ base, other setting }
+type direction struct{ base, other experiment.Grid }
 
 // directions are both ways, on the published splits.
 func directions() []direction {
-	text, released := paperSetting(SmallDatasets()...), releasedSetting(SmallDatasets()...)
-	released.list = by(releasedAsSplit)
+	text, released := paperGrid(SmallDatasets()...), releasedGrid(SmallDatasets()...)
+	released.Preset = releasedAsSplit
 	return []direction{{text, released}, {released, text}}
 }
 
 // with lists the experiments of density layers on a data set with an option of the other fidelity.
 func (d direction) with(o option, dataset string) experiment.Experiments {
-	other := d.other.runs(dataset, methods.Density)[0]
-	return d.base.runs(dataset, methods.Density).Change(func(e *experiment.Experiment) {
+	other := d.other.Of(Data{Name: dataset}, methods.Density)[0]
+	return d.base.Of(Data{Name: dataset}, methods.Density).Change(func(e *experiment.Experiment) {
 		e.Preset += ", " + o.name
 		o.take(e, other)
 	})
@@ -72,14 +72,14 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 func OptionsTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-options", "Option", report.MarksAgainst("without the change"))}
 	for _, way := range directions() {
-		s.Columns = append(s.Columns, way.base.name+", with this option of the other")
+		s.Columns = append(s.Columns, way.base.Title+", with this option of the other")
 	}
 	for _, dataset := range SmallDatasets() {
 		for _, o := range densityOptions {
 			var cells []tables.Mean
 			for _, way := range directions() {
 				cell := nll.Over(way.with(o, dataset))
-				cell.Against, cell.Difference = way.base.runs(dataset, methods.Density), true
+				cell.Against, cell.Difference = way.base.Of(Data{Name: dataset}, methods.Density), true
 				cells = append(cells, cell)
 			}
 			s.Add(DatasetTitle(dataset), o.title, cells...)

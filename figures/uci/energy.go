@@ -18,19 +18,19 @@ import (
 // each energy model, tested against constant energy, and what the differences exclude. Seeds and all else are equal, but
 // for the tuned settings, which are each model's own.
 func EnergyTable(x *tables.Index) (report.Table, error) {
-	return againstControl(x, "uci-energy", energySettings(withoutYear()...), energyMethods)
+	return againstControl(x, "uci-energy", energyGrids(withoutYear()...), energyMethods)
 }
 
 // againstControl compares the negative log likelihood of each method with the control's. The control is the first method.
 // The table has a row for each data set and setting. Its last column says how large a difference can still be.
-func againstControl(x *tables.Index, name string, settings []setting, list []experiment.Method) (report.Table, error) {
-	t, err := bySetting(name, nll.Mean, list, settings, list[0]).Make(x)
+func againstControl(x *tables.Index, name string, grids []experiment.Grid, list []experiment.Method) (report.Table, error) {
+	t, err := bySetting(name, nll.Mean, list, grids, list[0]).Make(x)
 	return withBounds(t), err
 }
 
-// placeSettings are those of PlaceTable, on all data sets but the two largest. Both columns have the settings that are
+// placeGrids are those of PlaceTable, on all data sets but the two largest. Both columns have the settings that are
 // tuned for LDL.
-func placeSettings() []setting { return energySettings(without(withoutYear(), "protein")...) }
+func placeGrids() []experiment.Grid { return energyGrids(without(withoutYear(), "protein")...) }
 
 // placeMethods are the columns of PlaceTable.
 var placeMethods = []experiment.Method{methods.DensityMean, methods.Density}
@@ -39,7 +39,7 @@ var placeMethods = []experiment.Method{methods.DensityMean, methods.Density}
 // likelihood of density layers whose noise follows the mean energy, the same for every input, and of density layers, tested
 // against it, and what the differences exclude.
 func PlaceTable(x *tables.Index) (report.Table, error) {
-	return againstControl(x, "uci-place", placeSettings(), placeMethods)
+	return againstControl(x, "uci-place", placeGrids(), placeMethods)
 }
 
 // allSets is the name of the rows that pool the data sets of a group.
@@ -126,14 +126,14 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 	for _, measure := range measures {
 		sheet.Columns = append(sheet.Columns, measure.title+", "+methods.DensityConstant.Name, measure.title+", "+methods.Density.Name)
 	}
-	for _, s := range energySettings(SmallDatasets()...) {
-		for _, dataset := range s.datasets {
+	for _, s := range energyGrids(SmallDatasets()...) {
+		for _, d := range s.Data {
 			var cells []tables.Mean
 			for _, measure := range measures {
 				mean := tables.Mean{Metric: measure.name, Decimals: measure.decimals, Optional: true}
-				cells = append(cells, mean.Over(s.runs(dataset, methods.DensityConstant)), mean.Over(s.runs(dataset, methods.Density)))
+				cells = append(cells, mean.Over(s.Of(d, methods.DensityConstant)), mean.Over(s.Of(d, methods.Density)))
 			}
-			sheet.Add(s.name, DatasetTitle(dataset), cells...)
+			sheet.Add(s.Title, title(d), cells...)
 		}
 	}
 	return sheet.Make(x)

@@ -41,7 +41,7 @@ func level(v float64) func(experiment.Experiment) map[string]float64 {
 
 // of are the text's experiments of a method on a data set.
 func of(m experiment.Method, dataset string) experiment.Experiments {
-	return paperSetting(dataset).runs(dataset, m)
+	return paperGrid().Of(Data{Name: dataset}, m)
 }
 
 // runs has the experiments of an exhibit.

@@ -56,8 +56,8 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	f.Key = report.Key(marks...)
 	var ticks []plot.Tick
 	for k, t := range lengths {
-		lengths[k].first = fewSplits
-		epochs := t.runs(SmallDatasets()[0], detached)[0].Recipe.Epochs
+		lengths[k].Splits = fewSplits
+		epochs := t.Of(t.Data[0], detached)[0].Recipe.Epochs
 		ticks = append(ticks, plot.Tick{Value: math.Log10(float64(epochs)), Label: fmt.Sprint(epochs)})
 	}
 	var panels []*plot.Plot
@@ -68,7 +68,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		for i, m := range drawn {
 			var at, means []float64
 			for k, t := range lengths {
-				s, err := x.Summarize(nll.Over(t.runs(dataset, m)))
+				s, err := x.Summarize(nll.Over(t.Of(Data{Name: dataset}, m)))
 				if err != nil {
 					return report.Figure{}, err
 				}

@@ -28,7 +28,7 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		}
 		i := slices.IndexFunc(paperMethods, func(m experiment.Method) bool { return m.Key == r[1] })
 		m := paperMethods[i]
-		runs := slices.DeleteFunc(releasedSetting(r[0]).runs(r[0], m), func(e experiment.Experiment) bool { return e.Split >= splits })
+		runs := experiment.Grid{Preset: Released, Splits: splits}.Of(Data{Name: r[0]}, m)
 		cells := []tables.Mean{tables.Words("%s", r[2])}
 		for k, metric := range tableMetrics {
 			ours, theirs := metric.Over(runs), report.NumberCell(printed[k].Mean, printed[k].Std, printed[k].Decimals)

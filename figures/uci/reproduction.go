@@ -20,12 +20,12 @@ func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 		t.Columns = append(t.Columns, m.Name)
 	}
 	rows := without(withoutYear(), "energy") // the paper's
-	released := releasedSetting(rows...)
+	released := releasedGrid()
 	for _, metric := range tableMetrics {
 		for _, dataset := range rows {
 			row := report.Row{Group: metric.title, Name: DatasetTitle(dataset)}
 			for _, m := range paperMethods {
-				mean, cell := metric.of(dataset, m, released.runs(dataset, m)), report.Cell{}
+				mean, cell := metric.of(dataset, m, released.Of(Data{Name: dataset}, m)), report.Cell{}
 				ours, err := x.Summarize(mean)
 				if err != nil {
 					return report.Figure{}, err

@@ -79,7 +79,7 @@ func (x metric) of(dataset string, m experiment.Method, list experiment.Experime
 
 // everywhere is the same in the experiments of the paper's tables.
 func (x metric) everywhere(dataset string, m experiment.Method) tables.Mean {
-	return x.of(dataset, m, everywhere().runs(dataset, m))
+	return x.of(dataset, m, everywhere().Of(Data{Name: dataset}, m))
 }
 
 // NLL is the paper's table of UCI negative log likelihoods with our numbers beside it.
@@ -112,7 +112,7 @@ func (x metric) lowest(index *tables.Index, dataset string) (lowest, method tabl
 	none, least, missing := tables.Words("–"), math.Inf(1), false
 	lowest, method = none, none
 	for _, m := range Methods() {
-		mean := x.Over(everywhere().runs(dataset, m))
+		mean := x.Over(everywhere().Of(Data{Name: dataset}, m))
 		s, err := index.Summarize(mean)
 		if err != nil {
 			return none, none, err
@@ -140,7 +140,7 @@ func DensityTable(x *tables.Index) (report.Table, error) {
 			if err != nil {
 				return s.Table, err
 			}
-			s.Add(of.title, DatasetTitle(dataset), density.Over(releasedSetting(dataset).runs(dataset, methods.Density)), density.Theirs(), density, lowest, method)
+			s.Add(of.title, DatasetTitle(dataset), density.Over(releasedGrid().Of(Data{Name: dataset}, methods.Density)), density.Theirs(), density, lowest, method)
 		}
 	}
 	return s.Make(x)
@@ -202,6 +202,6 @@ func DatasetsTable(x *tables.Index) (report.Table, error) {
 // FidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
 // do not matter.
 func FidelitiesTable(*tables.Index) (report.Table, error) {
-	of := func(s setting) experiment.Experiment { return s.runs("yacht", methods.Density)[0] }
-	return tables.Fidelities(prose.Table("uci-fidelities", nil), of(paperSetting("yacht")), of(releasedSetting("yacht")))
+	of := func(g experiment.Grid) experiment.Experiment { return g.Of(Data{Name: "yacht"}, methods.Density)[0] }
+	return tables.Fidelities(prose.Table("uci-fidelities", nil), of(paperGrid()), of(releasedGrid()))
 }

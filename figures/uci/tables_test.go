@@ -102,7 +102,7 @@ func TestDensityTable(t *testing.T) {
 	for i, m := range Methods() { // MFVI is the best and density the last on yacht; on wine only density was run
 		lines = append(lines, made(of(m, "yacht"), spread(2+0.1*float64(i), 3-0.1*float64(i), 0.1))...)
 	}
-	lines = slices.Concat(lines, made(of(methods.Density, "wine"), level(1)), made(releasedSetting("wine").runs("wine", methods.Density), level(0.5)))
+	lines = slices.Concat(lines, made(of(methods.Density, "wine"), level(1)), made(releasedGrid().Of(Data{Name: "wine"}, methods.Density), level(0.5)))
 	slices.Reverse(lines) // which line is density's is not a matter of its place
 	table := must.Get(DensityTable(tables.Of(lines)))(t)
 	check(t, table, [][3]string{
@@ -118,9 +118,9 @@ func TestDensityTable(t *testing.T) {
 
 // The table of one optimizer takes SNGP and DUE from their own set, and no method from the protocol's runs.
 func TestAdamTable(t *testing.T) {
-	adam := adamSetting("yacht")
+	adam := adamGrid()
 	table := must.Get(adamTable(tables.Of(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
-		made(adam.runs("yacht", methods.Density), spread(1.5, 0.9, 0.1))))))(t)
+		made(adam.Of(Data{Name: "yacht"}, methods.Density), spread(1.5, 0.9, 0.1))))))(t)
 	check(t, table, [][3]string{
 		{"NLL, Yacht Hydrodynamics", "SNGP", "1.90 ± 0.10, worse"}, {"NLL, Yacht Hydrodynamics", "Density Uncertainty", "*1.50 ± 0.10*"},
 		{"RMSE, Yacht Hydrodynamics", "SNGP", "*0.80 ± 0.10*, better"},
@@ -140,8 +140,8 @@ func TestClaimsTable(t *testing.T) {
 	}
 	lost := made(of(methods.Density, "kin8nm"), level(1))
 	lost[7].Diverged, lost[7].Metrics = true, nil
-	lines = slices.Concat(lines, lost, made(of(methods.Rank1, "kin8nm"), level(2)), made(releasedSetting("yacht").runs("yacht", methods.Density), level(1)),
-		made(releasedSetting("yacht").runs("yacht", methods.Rank1), level(1)))
+	lines = slices.Concat(lines, lost, made(of(methods.Rank1, "kin8nm"), level(2)), made(releasedGrid().Of(Data{Name: "yacht"}, methods.Density), level(1)),
+		made(releasedGrid().Of(Data{Name: "yacht"}, methods.Rank1), level(1)))
 	check(t, must.Get(ClaimsTable(tables.Of(lines)))(t), [][3]string{
 		{"NLL, paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "2.00 ± 0.10, worse"}, {"RMSE, paper's text, Yacht Hydrodynamics", "MC Dropout", "0.00400 ± 0.00010, worse"},
 		{"NLL, authors' code, Yacht Hydrodynamics", "Density Uncertainty", "*1.00 ± 0.10*"}, {"NLL, authors' code, Yacht Hydrodynamics", "MC Dropout", "not run"},
@@ -173,7 +173,7 @@ func TestAgreement(t *testing.T) {
 
 func TestReleasedTable(t *testing.T) {
 	// A far-away split outside the reference's ones must not count: concrete was measured on 5.
-	table := must.Get(ReleasedTable(tables.Of(made(releasedSetting("concrete").runs("concrete", methods.Density), func(e experiment.Experiment) map[string]float64 {
+	table := must.Get(ReleasedTable(tables.Of(made(releasedGrid().Of(Data{Name: "concrete"}, methods.Density), func(e experiment.Experiment) map[string]float64 {
 		if e.Split >= 5 {
 			return map[string]float64{experiment.MetricNLL: 100, experiment.MetricRMSE: 100}
 		}

@@ -57,7 +57,11 @@ var choices = sync.OnceValue(func() map[string]choice {
 // fifth of the split's training part, which the other four fifths were trained for. Test examples have no part in it. The
 // control with the mean energy has the choices of density layers. A split without a choice, since all pairs diverged, is
 // left out. If there is no choice at all, that is an error.
-func Tuned(d Data, m experiment.Method) (all experiment.Experiments, err error) {
+func Tuned(data experiment.Source, m experiment.Method) (all experiment.Experiments, err error) {
+	d, is := data.(Data)
+	if !is {
+		return nil, fmt.Errorf("uci.Tuned is for uci.Data, not for %T", data)
+	}
 	name := m.Key
 	if m.Equal(methods.DensityMean) {
 		name = methods.Density.Key
@@ -81,7 +85,7 @@ func Tuned(d Data, m experiment.Method) (all experiment.Experiments, err error) 
 }
 
 // experiment is the experiment by a choice.
-func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, error) {
+func (c choice) experiment(d experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	m = methods.Values(m)
 	if c.noise != 0 {
 		layers, is := methods.WithNoise(m.Layers, c.noise)

@@ -36,28 +36,24 @@ func grid(m experiment.Method) (all []choice) {
 // tunings are the settings whose hyperparameters are chosen by the set uci-tuning: every method on the small sets and on
 // their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
 // with there (the table uci-claims).
-var tunings = []setting{
-	tunedSetting(Gal, SmallDatasets()...).only(tunedMethods...),
-	tunedSetting(Gap, SmallDatasets()...).only(tunedMethods...),
-	tunedSetting(Gal, "kin8nm", "naval", "protein").only(slices.Concat(energyMethods, rivals)...),
+var tunings = []experiment.Grid{
+	{Title: "random splits", Data: On(SmallDatasets()...), Methods: tunedMethods},
+	{Title: "gap splits", Data: onGaps(SmallDatasets()...), Methods: tunedMethods},
+	{Title: "random splits", Data: On("kin8nm", "naval", "protein"), Methods: slices.Concat(energyMethods, rivals)},
 }
 
 // tried are the experiments by a choice on held-out training examples, one on each split.
-func (c choice) tried(dataset string, splits Splits, m experiment.Method) experiment.Experiments {
-	s := setting{datasets: []string{dataset}, splits: splits, list: by(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		d := data.(Data)
-		d.Choosing = true
-		return c.experiment(d, m)
-	})}
-	return s.runs(dataset, m)
+func (c choice) tried(d Data, m experiment.Method) experiment.Experiments {
+	d.Choosing = true
+	return experiment.Grid{Preset: c.experiment}.Of(d, m)
 }
 
 // searches are those of the exhibit uci-tuning.
 func searches() (all []tables.Search) {
 	for _, t := range tunings {
-		for _, dataset := range t.datasets {
-			for _, m := range t.methods {
-				all = append(all, search(dataset, t.splits, m)...)
+		for _, d := range t.Data {
+			for _, m := range t.Methods {
+				all = append(all, search(d.(Data), m)...)
 			}
 		}
 	}
@@ -73,13 +69,13 @@ func tried() (all experiment.Experiments) {
 }
 
 // search is among the grid of a method on a data set, on each split.
-func search(dataset string, splits Splits, m experiment.Method) []tables.Search {
-	all := make([]tables.Search, Data{Name: dataset, Kind: splits}.Splits())
+func search(d Data, m experiment.Method) []tables.Search {
+	all := make([]tables.Search, d.Splits())
 	for split := range all {
-		all[split].For = []string{dataset, splits.String(), strconv.Itoa(split), m.Key}
+		all[split].For = []string{d.Name, d.Kind.String(), strconv.Itoa(split), m.Key}
 	}
 	for _, c := range grid(m) {
-		for split, e := range c.tried(dataset, splits, m) {
+		for split, e := range c.tried(d, m) {
 			s := &all[split]
 			s.Settings, s.Candidates = append(s.Settings, []string{c.optimizer, fmt.Sprint(c.noise)}), append(s.Candidates, e)
 		}
@@ -93,16 +89,16 @@ func TuningTable(x *tables.Index) (report.Table, error) {
 	list := tunedMethods
 	s := sheet("uci-tuning", "", list)
 	for _, tuned := range tunings {
-		for _, dataset := range tuned.datasets {
+		for _, d := range tuned.Data {
 			var cells []tables.Mean
 			for _, m := range list {
 				cell := tables.Words("")
-				if slices.ContainsFunc(tuned.methods, m.Equal) {
-					cell = mostChosen(Data{Name: dataset, Kind: tuned.splits}, m.Key)
+				if slices.ContainsFunc(tuned.Methods, m.Equal) {
+					cell = mostChosen(d.(Data), m.Key)
 				}
 				cells = append(cells, cell)
 			}
-			s.Add(map[Splits]string{Gal: "random splits", Gap: "gap splits"}[tuned.splits], DatasetTitle(dataset), cells...)
+			s.Add(tuned.Title, title(d), cells...)
 		}
 	}
 	slices.SortStableFunc(s.Lines, func(a, b tables.Line) int { return -strings.Compare(a.Group, b.Group) })

@@ -53,13 +53,13 @@ func TestCommittedChoices(t *testing.T) {
 func TestOptions(t *testing.T) {
 	forConvolutions := []string{"Method.Layers.ConvEtaPriorStd", "Method.Layers.HalfChannels", "Method.Layers.Energy.ReplicatePadding"}
 	for _, way := range directions() {
-		base, other := way.base.runs("yacht", methods.Density)[0], way.other.runs("yacht", methods.Density)[0]
-		all := way.base.runs("yacht", methods.Density)
+		base, other := way.base.Of(Data{Name: "yacht"}, methods.Density)[0], way.other.Of(Data{Name: "yacht"}, methods.Density)[0]
+		all := way.base.Of(Data{Name: "yacht"}, methods.Density)
 		for _, o := range densityOptions {
 			one := way.with(o, "yacht")[0]
 			must.Do(t, one.Check())
 			if one.ID() == base.ID() || one.Task.Data.(Data).Kind != Gal {
-				t.Errorf("from %s, %s: %v is the experiment without the option, or on other splits", way.base.name, o.name, one)
+				t.Errorf("from %s, %s: %v is the experiment without the option, or on other splits", way.base.Title, o.name, one)
 			}
 			if o.name != "pretrain_epochs" {
 				all = all.Change(func(e *experiment.Experiment) { o.take(e, other) })
@@ -67,7 +67,7 @@ func TestOptions(t *testing.T) {
 		}
 		for _, d := range must.Get(spec.Differences(all[0], other))(t) {
 			if !slices.Contains(forConvolutions, d.Path) {
-				t.Errorf("from %s, with all options of the other: %s is %s, want %s", way.base.name, d.Path, d.Is, d.Was)
+				t.Errorf("from %s, with all options of the other: %s is %s, want %s", way.base.Title, d.Path, d.Is, d.Was)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func TestOptions(t *testing.T) {
 // TestEnergyTable). The others were not run.
 func TestOptionsEffects(t *testing.T) {
 	way := directions()[0]
-	lines := made(way.base.runs("wine", methods.Density), spread(2, 0, 0.1))
+	lines := made(way.base.Of(Data{Name: "wine"}, methods.Density), spread(2, 0, 0.1))
 	lines = append(lines, made(way.with(densityOptions[0], "wine"), spread(1.9, 0, 0.12))...)
 	table := must.Get(OptionsTable(tables.Of(lines)))(t)
 	if len(table.Rows) != 1 || len(table.Columns) != 2 || len(table.NotRun) != 13 {
@@ -90,8 +90,8 @@ func TestOptionsEffects(t *testing.T) {
 func TestConvergedTable(t *testing.T) {
 	lines := slices.Concat(
 		made(of(detached, "yacht"), level(3)), made(of(methods.Rank1, "yacht"), level(2)),
-		made(trainings()[1].runs("yacht", detached), level(1)), made(trainings()[1].runs("yacht", methods.Rank1), level(2)),
-		made(trainings()[2].runs("yacht", methods.Density), level(1)),
+		made(trainings()[1].Of(Data{Name: "yacht"}, detached), level(1)), made(trainings()[1].Of(Data{Name: "yacht"}, methods.Rank1), level(2)),
+		made(trainings()[2].Of(Data{Name: "yacht"}, methods.Density), level(1)),
 	)
 	table := must.Get(ConvergedTable(tables.Of(lines)))(t)
 	check(t, table, [][3]string{
@@ -107,7 +107,7 @@ func TestConvergedTable(t *testing.T) {
 		lead := map[string]float64{"yacht": 0, "wine": 1}[dataset]
 		lines = slices.Concat(lines,
 			made(of(detached, dataset), level(3)), made(of(methods.DensityConstant, dataset), level(4)),
-			made(trainings()[1].runs(dataset, detached), level(1)), made(trainings()[1].runs(dataset, methods.DensityConstant), level(1+lead)))
+			made(trainings()[1].Of(Data{Name: dataset}, detached), level(1)), made(trainings()[1].Of(Data{Name: dataset}, methods.DensityConstant), level(1+lead)))
 	}
 	table = must.Get(ConvergedTable(tables.Of(lines)))(t)
 	if want := ", not significant; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.000000 [") || !strings.HasSuffix(table.Measured[measured], want) {
@@ -120,8 +120,8 @@ func TestConvergedTable(t *testing.T) {
 func TestSamplesTable(t *testing.T) {
 	many := manySamples()
 	table := must.Get(SamplesTable(tables.Of(slices.Concat(
-		made(of(methods.Density, "yacht"), level(3)), made(many.runs("yacht", methods.Density), level(2)),
-		made(of(methods.SNGP, "yacht"), level(1)), made(many.runs("yacht", methods.Rank1), level(4)),
+		made(of(methods.Density, "yacht"), level(3)), made(many.Of(Data{Name: "yacht"}, methods.Density), level(2)),
+		made(of(methods.SNGP, "yacht"), level(1)), made(many.Of(Data{Name: "yacht"}, methods.Rank1), level(4)),
 	))))(t)
 	check(t, table, [][3]string{
 		{"1000 draws, Yacht Hydrodynamics", "Density Uncertainty", "2.00 ± 0.10"}, {"10 draws, Yacht Hydrodynamics", "Density Uncertainty", "3.00 ± 0.10, worse"},

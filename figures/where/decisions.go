@@ -350,17 +350,12 @@ func bandit() decisionProblem {
 	}
 }
 
-// experiments are those of an agent, one for each seed of question 4.
-func (p decisionProblem) experiments(a agent) experiment.Experiments {
-	return p.allSeeds(a)[:decisionSeeds]
-}
-
-// allSeeds are those of an agent, one for each seed of the data.
-func (p decisionProblem) allSeeds(a agent) experiment.Experiments {
-	list := smallNetwork(p.name, p.data, p.noise, a.Method, decisionSteps, 1e-2, decisionDraws)
-	return list.Change(func(e *experiment.Experiment) {
+// runs are the experiments of an agent, one for each seed of question 4 and then for each further one.
+func (p decisionProblem) runs(a agent) experiment.Experiments {
+	small := smallNetwork(p.name, p.noise, decisionSteps, 1e-2, decisionDraws)
+	return experiment.Grid{Preset: small, Change: func(e *experiment.Experiment) {
 		e.Preset, e.Recipe.Coherent, e.Task.Decision = "where.Decisions", !a.independent, p.decide(a)
-	})
+	}}.Of(p.data, a.Method)
 }
 
 // The groups of rows of decisionTable.
@@ -378,7 +373,7 @@ func decisionTable(x *tables.Index) (report.Table, error) {
 		for _, p := range problems {
 			var cells []tables.Mean
 			for i, a := range agents() {
-				cell := tables.Mean{Of: p.experiments(a), Metric: metric, Decimals: 3, Best: "lowest", Family: group}
+				cell := tables.Mean{Of: p.runs(a)[:decisionSeeds], Metric: metric, Decimals: 3, Best: "lowest", Family: group}
 				if tested && i > 0 {
 					cell.Against = cells[0].Of
 				}
@@ -400,7 +395,7 @@ func banditTable(x *tables.Index) (report.Table, error) {
 	s.Columns = []string{"Agent", "Regret", "Over density's"}
 	s.Legend = "▲ less, ▽ more regret than density, significant at 5% for all agents together. No mark: not significant."
 	regret := func(a agent) tables.Mean {
-		return tables.Mean{Of: bandit().allSeeds(a)[decisionSeeds:], Metric: pointOf(metricRegret, banditRounds), Decimals: 1}
+		return tables.Mean{Of: bandit().runs(a)[decisionSeeds:], Metric: pointOf(metricRegret, banditRounds), Decimals: 1}
 	}
 	density := regret(agents()[0])
 	for i, a := range banditAgents() {

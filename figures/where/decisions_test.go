@@ -193,7 +193,7 @@ func TestDecisionRuns(t *testing.T) {
 func TestDecisionOnEngine(t *testing.T) {
 	p := bandit()
 	p.decide = func(agent) experiment.Program { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
-	list := p.experiments(agents()[0]).OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })
+	list := p.runs(agents()[0]).OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })
 	for _, r := range must.Get(experiment.Run(t.Context(), list...))(t) {
 		if m := r.Metrics; m["regret_6"] <= 0 || m["regret_6"] < m["regret_3"] || r.Batched != 1 {
 			t.Errorf("the regret is %v, of %d experiments together", m, r.Batched)
@@ -211,7 +211,7 @@ func TestDecisionTable(t *testing.T) {
 	var list []experiment.Result
 	for _, p := range []decisionProblem{acquisitions()[4], bandit()} {
 		for k, a := range []agent{agents()[0], agents()[6]} {
-			for i, e := range p.experiments(a) {
+			for i, e := range p.runs(a)[:decisionSeeds] {
 				v := 1 + float64(i%(3+k))/100 + float64(k)
 				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"rmse_area": v, "nll_area": v, "regret_500": 3 - v}})
 			}
@@ -236,7 +236,7 @@ func TestDecisionTable(t *testing.T) {
 func TestBanditTable(t *testing.T) {
 	var list []experiment.Result
 	for k, a := range banditAgents()[:3] {
-		for i, e := range bandit().allSeeds(a)[decisionSeeds+k/2:] {
+		for i, e := range bandit().runs(a)[decisionSeeds+k/2:] {
 			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"regret_500": float64((1 + k) * (100 + i%7))}})
 		}
 	}
@@ -251,7 +251,7 @@ func TestBanditTable(t *testing.T) {
 // What cannot be is refused before anything is trained.
 func TestDecisionsRefuse(t *testing.T) {
 	for _, d := range []experiment.Program{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {
-		e := bandit().experiments(agents()[0])[0]
+		e := bandit().runs(agents()[0])[0]
 		e.Task.Decision = d
 		if e.Check() == nil {
 			t.Errorf("%T %+v is no error", d, d)

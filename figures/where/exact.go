@@ -98,49 +98,47 @@ var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5)
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
 
-// smallNetwork are the experiments of a method with one hidden layer of 50 units and known noise of standardised targets, one on each split, trained by
-// steps of Adam on all examples at once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the
-// method's noise begins at 0.01.
-func smallNetwork(task string, data experiment.Source, noise float64, m experiment.Method, steps int, rate float64, draws int) experiment.Experiments {
-	m = methods.Defaults{InitStd: 0.01}.Fill(m)
-	if l, is := m.Layers.(baselines.MFVI); is {
-		m.Layers = scaledMFVI{l.InitStd}
+// smallNetwork trains one hidden layer of 50 units with known noise of standardised targets by steps of Adam on all examples at
+// once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the method's noise begins at 0.01.
+func smallNetwork(task string, noise float64, steps int, rate float64, draws int) experiment.Preset {
+	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		m = methods.Defaults{InitStd: 0.01}.Fill(m)
+		if l, is := m.Layers.(baselines.MFVI); is {
+			m.Layers = scaledMFVI{l.InitStd}
+		}
+		m.Layers = hmc.Prior{Layers: m.Layers}
+		t := experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.KnownNoise{Standardised: noise}}
+		recipe := experiment.Adam(steps, 1000, rate)
+		recipe.PretrainEpochs = steps / 2
+		recipe, err := recipe.For(m, t.Likelihood, draws)
+		return experiment.Experiment{Task: t, Method: m, Recipe: recipe}, err
 	}
-	m.Layers = hmc.Prior{Layers: m.Layers}
-	recipe := experiment.Adam(steps, 1000, rate)
-	recipe.PretrainEpochs = steps / 2
-	t := experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.KnownNoise{Standardised: noise}}
-	list, err := t.Experiments(recipe, draws, m)
-	if err != nil {
-		panic(err) // a mistake in this package
-	}
-	return list
 }
 
-// experiment is the experiment of a method on the problem, trained for as long as in toy.Paper.
-func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) experiment.Experiment {
-	e := smallNetwork(p.name+", exact", p.data, p.noise, m, 4000, 1e-3, 500)[0]
-	e.Preset, e.Task.Metrics = "where.exact", []experiment.Metric{metric}
-	return e
+// grid has the experiments on the problem, trained for as long as in toy.Paper, with a metric.
+func (p exactProblem) grid(seeds int, metric experiment.Metric) experiment.Grid {
+	return experiment.Grid{
+		Preset: smallNetwork(p.name+", exact", p.noise, 4000, 1e-3, 500), Splits: p.splits, Seeds: seeds,
+		Change: func(e *experiment.Experiment) { e.Preset, e.Task.Metrics = "where.exact", []experiment.Metric{metric} },
+	}
 }
 
 // posterior are the experiments that draw the posterior of each split.
 func (p exactProblem) posterior() experiment.Experiments {
-	return crossed(p.experiment(experiment.Method{Name: "HMC", Layers: baselines.Deterministic{}, Members: chains, Sampler: p.chains}, halvesApart), p.splits, 1)
+	hmc := experiment.Method{Name: "HMC", Layers: baselines.Deterministic{}, Members: chains, Sampler: p.chains}
+	return p.grid(1, halvesApart).Of(p.data, hmc)
 }
 
 // runs are the experiments of a method.
 func (p exactProblem) runs(m experiment.Method) experiment.Experiments {
 	posteriors := sync.OnceValues(p.posteriors)
-	e := p.experiment(m, func(found *experiment.Predictions) (map[string]float64, error) {
+	return p.grid(exactSeeds, func(found *experiment.Predictions) (map[string]float64, error) {
 		all, err := posteriors()
 		if err != nil {
 			return nil, err
 		}
 		return apart(found, all[found.Split])
-	})
-	e.Task.Data = besidePosterior{p.data, posteriors}
-	return crossed(e, p.splits, exactSeeds)
+	}).Of(besidePosterior{p.data, posteriors}, m)
 }
 
 // besidePosterior is the data of experiments that are measured by their distance from posteriors. Without the posteriors of all
@@ -350,7 +348,7 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
 	for _, m := range exactMethods {
-		drawn = append(drawn, cubic.experiment(m, nil))
+		drawn = append(drawn, cubic.grid(1, nil).Of(cubic.data, m)[0])
 	}
 	var list []experiment.Result
 	for _, e := range drawn {

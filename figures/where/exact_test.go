@@ -200,7 +200,7 @@ func TestNoPosterior(t *testing.T) {
 // farther apart; over the predicted inputs, the noise is that of density layers there.
 func TestEvenEnergy(t *testing.T) {
 	spread := func(m experiment.Method) float64 {
-		e := experiment.Experiments{exactProblems()[1].experiment(m, halvesApart)}.Change(func(e *experiment.Experiment) {
+		e := exactProblems()[1].grid(1, halvesApart).Of(exactProblems()[1].data, m)[:1].Change(func(e *experiment.Experiment) {
 			e.Recipe.Epochs, e.Recipe.PretrainEpochs, e.Recipe.Samples = 200, 100, 400
 			e.Task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
 				return map[string]float64{"spread": meanVariance(p.Sets[1].Mixture)}, nil

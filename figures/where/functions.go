@@ -29,35 +29,26 @@ const functionSamples, dyadSize, dyadCount = 1000, 10, 200
 // cubicSeeds is the number of data sets of the cubic.
 const cubicSeeds = 20
 
-// A jointProblem is a row of functionTable.
+// A jointProblem is a row of functionTable. Draws are functions.
 type jointProblem struct {
-	title, prefix string // prefix is that of its metrics
-	preset        experiment.Preset
-	data          experiment.Source
-	metric        experiment.Metric
+	experiment.Grid
+	data   experiment.Source
+	prefix string // of its metrics
 }
 
 func jointProblems() []jointProblem {
-	cubic := jointProblem{"Cubic", "", toy.Paper, toy.Cubic{Seeds: cubicSeeds}, cubicJoint}
-	gap := cubic
-	gap.title, gap.prefix = "Cubic, in the gap", gapPrefix
-	all := []jointProblem{cubic, gap}
+	of := func(title string, preset experiment.Preset, data experiment.Source, metric experiment.Metric, prefix string) jointProblem {
+		return jointProblem{experiment.Grid{Title: title, Preset: preset, Change: func(e *experiment.Experiment) {
+			e.Preset, e.Recipe.Coherent, e.Recipe.SharedNoise, e.Task.Metrics = "where.Functions", true, false, []experiment.Metric{metric}
+			drawing(functionSamples)(e)
+		}}, data, prefix}
+	}
+	cubic := toy.Cubic{Seeds: cubicSeeds}
+	all := []jointProblem{of("Cubic", toy.Paper, cubic, cubicJoint, ""), of("Cubic, in the gap", toy.Paper, cubic, cubicJoint, gapPrefix)}
 	for _, dataset := range uci.SmallDatasets() {
-		all = append(all, jointProblem{uci.DatasetTitle(dataset), "", uci.Paper, uci.Data{Name: dataset}, neighboursJoint})
+		all = append(all, of(uci.DatasetTitle(dataset), uci.Paper, uci.Data{Name: dataset}, neighboursJoint, ""))
 	}
 	return all
-}
-
-// experiments are those of a method, whose draws are functions.
-func (p jointProblem) experiments(m experiment.Method) experiment.Experiments {
-	return experiments(p.preset, p.data, m).Change(func(e *experiment.Experiment) {
-		e.Preset = "where.Functions"
-		e.Recipe.Coherent, e.Recipe.SharedNoise = true, false
-		if e.Recipe.Samples > 1 {
-			e.Recipe.Samples = functionSamples
-		}
-		e.Task.Metrics = []experiment.Metric{p.metric}
-	})
 }
 
 // joint measures groups of a set's inputs, with a target for each time that an input is in one.
@@ -184,15 +175,15 @@ func functionSheet() tables.Sheet {
 	var gains []tables.Line
 	for _, p := range jointProblems() {
 		var cells []tables.Mean
-		gain := tables.Line{Group: groupGain, Name: p.title}
+		gain := tables.Line{Group: groupGain, Name: p.Title}
 		for _, m := range compared {
-			cell := tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
+			cell := tables.Mean{Of: p.Of(p.data, m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
 			cells = append(cells, cell)
 			cell.Best, cell.Against, cell.AgainstMetric, cell.Difference = "", cell.Of, p.prefix+metricMarginal, true
 			cell.Family, cell.Untested = fmt.Sprintf("%T", p.data), !m.Equal(methods.Density) // UCI or the cubic
 			gain.Cells = append(gain.Cells, cell)
 		}
-		s.Add(groupJoint, p.title, cells...)
+		s.Add(groupJoint, p.Title, cells...)
 		gains = append(gains, gain)
 	}
 	s.Lines = append(s.Lines, gains...)

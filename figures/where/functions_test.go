@@ -44,7 +44,7 @@ func TestNeighbours(t *testing.T) {
 // draws lose it for each target.
 func TestJointMetrics(t *testing.T) {
 	for _, p := range jointProblems() {
-		e := p.experiments(methods.Density)[0]
+		e := p.Of(p.data, methods.Density)[0]
 		data := must.Get(e.Task.Data.Load(t.Context(), 0))(t)
 		set := experiment.Prediction{Set: data.Sets[0].Name, Targets: data.Sets[0].Targets}
 		right, noise := set.Targets, 1.0
@@ -63,7 +63,7 @@ func TestJointMetrics(t *testing.T) {
 		found := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: data.Unit, Zero: data.Zero}))(t)
 		joint, marginal := found[p.prefix+metricJoint], found[p.prefix+metricMarginal]
 		if want := -math.Ln2 * (1 - 1./dyadSize); math.Abs(joint-marginal-want) > 1e-9 {
-			t.Errorf("%s: the joint value minus the marginal one is %v, want %v", p.title, joint-marginal, want)
+			t.Errorf("%s: the joint value minus the marginal one is %v, want %v", p.Title, joint-marginal, want)
 		}
 		// Targets are at the function itself, or on the cubic with its noise around it.
 		want, bound := 0.5*math.Log(2*math.Pi)+math.Log(noise*data.Unit)+math.Ln2, 1e-9
@@ -72,7 +72,7 @@ func TestJointMetrics(t *testing.T) {
 			want, bound = want+0.5, 4*math.Sqrt(0.5/targets)
 		}
 		if math.Abs(marginal-want) > bound {
-			t.Errorf("%s: the marginal value is %v, want %v within %v", p.title, marginal, want, bound)
+			t.Errorf("%s: the marginal value is %v, want %v within %v", p.Title, marginal, want, bound)
 		}
 	}
 }
@@ -81,8 +81,8 @@ func TestJointMetrics(t *testing.T) {
 func TestFunctionTable(t *testing.T) {
 	var list []experiment.Result
 	for _, p := range jointProblems() {
-		for i, e := range p.experiments(methods.Density) {
-			if p.prefix == "" && p.title != "Wine Quality Red" {
+		for i, e := range p.Of(p.data, methods.Density) {
+			if p.prefix == "" && p.Title != "Wine Quality Red" {
 				joint := 1 + float64(i)/1000
 				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{
 					metricJoint: joint, metricMarginal: 2, gapPrefix + metricJoint: 2 + float64(i%2)/1000, gapPrefix + metricMarginal: 2,

@@ -3,7 +3,6 @@
 package where
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -48,19 +47,24 @@ func Exhibits() []tables.Exhibit {
 // gapSeeds is the number of seeds of each gap.
 const gapSeeds = 20
 
-// gapSetting is a way to train on gap splits, with so many seeds of each gap.
-type gapSetting struct {
-	title  string
-	preset experiment.Preset
-	seeds  uint64
-	draws  int // 0 for the preset's
+// gapSettings are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
+var gapSettings = []experiment.Grid{
+	{Title: "paper's text", Preset: uci.Paper, Seeds: gapSeeds}, {Title: "authors' code", Preset: uci.Released, Seeds: gapSeeds}, {Title: "Adam", Preset: uci.Adam, Seeds: gapSeeds},
 }
 
-// gapSettings are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
-var gapSettings = []gapSetting{{"paper's text", uci.Paper, gapSeeds, 0}, {"authors' code", uci.Released, gapSeeds, 0}, {"Adam", uci.Adam, gapSeeds, 0}}
-
 // manySettings are those of question 9.
-var manySettings = []gapSetting{{"authors' code", uci.Released, manySeeds, manyDraws}, {"Adam", uci.Adam, manySeeds, manyDraws}}
+var manySettings = []experiment.Grid{
+	{Title: "authors' code", Preset: uci.Released, Seeds: manySeeds, Change: drawing(manyDraws)}, {Title: "Adam", Preset: uci.Adam, Seeds: manySeeds, Change: drawing(manyDraws)},
+}
+
+// drawing changes the number of draws of a method that draws.
+func drawing(n int) func(e *experiment.Experiment) {
+	return func(e *experiment.Experiment) {
+		if e.Recipe.Samples > 1 {
+			e.Recipe.Samples = n
+		}
+	}
+}
 
 // controls are the methods that density layers are tested against.
 var controls = []experiment.Method{methods.DensityMean, methods.DensityConstant}
@@ -74,58 +78,35 @@ var otherDatasets = []string{"kin8nm", "naval", "protein"}
 
 const otherSeeds, manyDraws, manySeeds = 3, 1000, 5
 
-// experiments are those of a method by a preset, on all splits of the data. That a preset refuses a method of the questions is a
-// mistake in this package: it panics.
-func experiments(preset experiment.Preset, data experiment.Source, m experiment.Method) experiment.Experiments {
-	list, err := experiment.Cross(preset, []experiment.Source{data}, m)
-	if err != nil {
-		panic(err)
+// runs are the experiments of a method on the gaps or holes of a data set.
+func runs(s experiment.Grid, d uci.Data, m experiment.Method) experiment.Experiments {
+	switch {
+	case d.Kind == uci.Hole:
+		s.Seeds = holeSeeds(d.Name)
+	case slices.Contains(otherDatasets, d.Name):
+		s.Seeds = otherSeeds
 	}
-	return list
-}
-
-// crossed are an experiment on each of so many splits, with each of so many seeds.
-func crossed(e experiment.Experiment, splits int, seeds uint64) (all experiment.Experiments) {
-	for e.Split = range splits {
-		for e.Seed = range seeds {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
-// gaps are the experiments of a method on a data set.
-func (s gapSetting) gaps(dataset string, m experiment.Method) experiment.Experiments {
-	e := experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m)[0]
-	e.Recipe.Samples = cmp.Or(s.draws, e.Recipe.Samples)
-	n := s.seeds
-	if slices.Contains(otherDatasets, dataset) {
-		n = otherSeeds
-	}
-	return crossed(e, e.Task.Data.Splits(), n)
+	return s.Of(d, m)
 }
 
 // A comparison is of two methods on splits with a gap or a hole, by the test NLL.
 type comparison struct {
-	gapSetting
+	experiment.Grid
 	kind          uci.Splits
 	ours, control experiment.Method
 	widths        bool // by the logarithm of the function's standard deviation
 }
 
 // inGaps compares density layers in gaps.
-func (s gapSetting) inGaps(control experiment.Method) comparison {
-	return comparison{gapSetting: s, kind: uci.Gap, ours: methods.Density, control: control}
+func inGaps(s experiment.Grid, control experiment.Method) comparison {
+	return comparison{s, uci.Gap, methods.Density, control, false}
 }
 
 // units are the means over seeds for each split.
 func (c comparison) units(x *tables.Index, dataset string, m experiment.Method) map[int]float64 {
-	mean := tables.Mean{Metric: experiment.MetricNLL}
+	mean := tables.Mean{Of: runs(c.Grid, uci.Data{Name: dataset, Kind: c.kind}, m), Metric: experiment.MetricNLL}
 	if c.widths {
 		mean.Metric = experiment.MetricModelStd
-	}
-	if mean.Of = c.gaps(dataset, m); c.kind == uci.Hole {
-		mean.Of = c.holes(dataset, m)
 	}
 	found := x.Units(mean)
 	for split, v := range found {
@@ -217,7 +198,7 @@ var prose = report.ParseProse(proseText)
 // test, and on how many gaps density has the lower mean NLL. All verdicts against one other hold together at 5% (Holm).
 type gapTable struct {
 	name, doc string
-	settings  []gapSetting
+	settings  []experiment.Grid
 	further   []string
 	others    []experiment.Method
 	all       string // the name of the last row
@@ -235,7 +216,7 @@ var gapTables = []gapTable{
 
 // of makes the table.
 func (g gapTable) of(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table(g.name, map[string]any{"Seeds": g.settings[0].seeds, "Draws": manyDraws, "Fewer": otherSeeds})}
+	s := tables.Sheet{Table: prose.Table(g.name, map[string]any{"Seeds": g.settings[0].Seeds, "Draws": manyDraws, "Fewer": otherSeeds})}
 	s.Columns = []string{"Data set"}
 	s.Legend = "▲ better, ▽ worse than the method of the column, significant at 5% for all rows of a column together. No mark: not significant."
 	if g.pooled {
@@ -259,13 +240,13 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 				rows[row] = append(rows[row], cell, tables.Words("%d of %d", lower(list), len(list)))
 			}
 			for row, dataset := range datasets {
-				list := valuesOf(of.inGaps(other).ofInputs(x, dataset)[0], difference)
+				list := valuesOf(inGaps(of, other).ofInputs(x, dataset)[0], difference)
 				complete = complete && len(list) > 0
 				add(row, list, list, g.pooled)
 			}
 			var list, tested []float64
 			if complete {
-				sets := of.inGaps(other).ofInputs(x, datasets...)
+				sets := inGaps(of, other).ofInputs(x, datasets...)
 				list = valuesOf(slices.Concat(sets...), difference)
 				if tested = list; g.medians {
 					tested = nil
@@ -277,7 +258,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 			add(len(datasets), list, tested, false)
 		}
 		for row, dataset := range append(datasets[:len(datasets):len(datasets)], g.all) {
-			s.Add(of.title, uci.DatasetTitle(dataset), rows[row]...)
+			s.Add(of.Title, uci.DatasetTitle(dataset), rows[row]...)
 		}
 	}
 	return s.Make(x)
@@ -307,17 +288,18 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 	s.Add("", "Sign test, p")
 	for _, of := range gapSettings {
 		for _, control := range controls {
-			s.Columns = append(s.Columns, of.title+", "+control.Name)
+			s.Columns = append(s.Columns, of.Title+", "+control.Name)
 			var column []tables.Mean
 			for _, dataset := range uci.SmallDatasets() {
-				ours, theirs := of.gaps(dataset, methods.Density), of.gaps(dataset, control)
-				for gap := range ours[0].Task.Data.Splits() {
+				d := uci.Data{Name: dataset, Kind: uci.Gap}
+				ours, theirs := runs(of, d, methods.Density), runs(of, d, control)
+				for gap := range d.Splits() {
 					cell := bySeed(experiment.MetricNLL, ours.OnSplits(gap))
-					cell.Against, cell.Difference, cell.Family = theirs.OnSplits(gap), true, of.title+control.Name
+					cell.Against, cell.Difference, cell.Family = theirs.OnSplits(gap), true, of.Title+control.Name
 					column = append(column, cell)
 				}
 			}
-			signs := valuesOf(slices.Concat(of.inGaps(control).ofInputs(x, uci.SmallDatasets()...)...), difference)
+			signs := valuesOf(slices.Concat(inGaps(of, control).ofInputs(x, uci.SmallDatasets()...)...), difference)
 			test := tables.Waits
 			if n := len(signs); n > 0 {
 				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))

@@ -21,7 +21,7 @@ func made(control experiment.Method, diverged bool) *tables.Index {
 	all := map[string]experiment.Result{}
 	s := gapSettings[0]
 	for _, m := range []experiment.Method{methods.Density, control} {
-		for _, e := range s.gaps("yacht", m) {
+		for _, e := range runs(s, uci.Data{Name: "yacht", Kind: uci.Gap}, m) {
 			r := experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": 2 + float64(e.Seed)/1000}}
 			if m.Equal(methods.Density) {
 				r.Metrics["nll"] = 1 + float64(e.Seed%3)/1000
@@ -78,7 +78,7 @@ func TestGapOthersTable(t *testing.T) {
 	s, all := gapSettings[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
 	for k, dataset := range all {
 		for i, m := range []experiment.Method{methods.Density, methods.DensityMean} {
-			for _, e := range s.gaps(dataset, m) {
+			for _, e := range runs(s, uci.Data{Name: dataset, Kind: uci.Gap}, m) {
 				nll := float64(i) * float64(k+1)
 				if k == 0 {
 					nll = -nll / 2

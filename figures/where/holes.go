@@ -25,7 +25,7 @@ var (
 )
 
 // holeSeeds is the number of seeds of each hole of a data set.
-func holeSeeds(dataset string) uint64 {
+func holeSeeds(dataset string) int {
 	switch dataset {
 	case "kin8nm":
 		return 5
@@ -33,12 +33,6 @@ func holeSeeds(dataset string) uint64 {
 		return 3
 	}
 	return 10
-}
-
-// holes are the experiments of a method on the holes of a data set.
-func (s gapSetting) holes(dataset string, m experiment.Method) experiment.Experiments {
-	e := experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Hole}, m)[0]
-	return crossed(e, e.Task.Data.Splits(), holeSeeds(dataset))
 }
 
 // places and placesMean are the methods of question 13, which it compares with methods.Density.
@@ -63,7 +57,7 @@ func holeRuns() (all experiment.Experiments) {
 	for _, dataset := range holeDatasets {
 		for _, s := range holeSettings {
 			for _, m := range holeMethods {
-				all = append(all, s.holes(dataset, m)...)
+				all = append(all, runs(s, uci.Data{Name: dataset, Kind: uci.Hole}, m)...)
 			}
 		}
 	}
@@ -74,7 +68,7 @@ func holeRuns() (all experiment.Experiments) {
 func placesRuns() (all experiment.Experiments) {
 	for _, dataset := range holeDatasets {
 		for _, m := range []experiment.Method{places, placesMean} {
-			all = append(all, holeSettings[1].holes(dataset, m).OnSplits(lowHoles(dataset)...)...)
+			all = append(all, runs(holeSettings[1], uci.Data{Name: dataset, Kind: uci.Hole}, m).OnSplits(lowHoles(dataset)...)...)
 		}
 	}
 	return all
@@ -85,11 +79,6 @@ func exactPlacesRuns() (all experiment.Experiments) {
 		all = append(all, slices.Concat(p.runs(places), p.runs(placesMean))...)
 	}
 	return all
-}
-
-// inHoles compares two methods on holes.
-func (s gapSetting) inHoles(ours, control experiment.Method) comparison {
-	return comparison{gapSetting: s, kind: uci.Hole, ours: ours, control: control}
 }
 
 // correlations are the rank correlations of differences with a measure, of each set.
@@ -160,8 +149,7 @@ func holesTable(x *tables.Index) (report.Table, error) {
 	for _, setting := range holeSettings {
 		rows := make([][]tables.Mean, len(names)+1)
 		for _, c := range compared {
-			of := setting.inHoles(methods.Density, c.of)
-			of.widths = c.widths
+			of := comparison{setting, uci.Hole, methods.Density, c.of, c.widths}
 			sets := of.ofInputs(x, holeDatasets...)
 			missing := slices.ContainsFunc(sets, func(set []measuredSplit) bool { return len(set) < 3 })
 			for _, measure := range measures {
@@ -181,7 +169,7 @@ func holesTable(x *tables.Index) (report.Table, error) {
 			}
 		}
 		for i, name := range append(names[:len(names):len(names)], "Mean of all") {
-			s.Add(setting.title, name, rows[i]...)
+			s.Add(setting.Title, name, rows[i]...)
 		}
 	}
 	return s.Make(x)
@@ -209,9 +197,7 @@ func placesTable(x *tables.Index) (report.Table, error) {
 	for _, of := range [][2]experiment.Method{{places, placesMean}, {methods.Density, methods.DensityMean}} {
 		var cells []tables.Mean
 		add := func(control experiment.Method, widths bool) {
-			c := holeSettings[1].inHoles(of[0], control)
-			c.widths = widths
-			sets := c.ofInputs(x, holeDatasets...)
+			sets := comparison{holeSettings[1], uci.Hole, of[0], control, widths}.ofInputs(x, holeDatasets...)
 			for i, set := range sets {
 				sets[i] = slices.DeleteFunc(set, func(m measuredSplit) bool { return m.Energy >= 1 })
 			}

@@ -16,7 +16,7 @@ import (
 
 // madeHoles are results on all holes, in which density is better by the logarithm of the distance, but on the other load by nothing.
 // Widths grow with the energy. One run of the control on Boston has diverged, and on two sets the sign is the other one.
-func madeHoles(s gapSetting, ours, control experiment.Method) (list []experiment.Result) {
+func madeHoles(s experiment.Grid, ours, control experiment.Method) (list []experiment.Result) {
 	for _, dataset := range holeDatasets {
 		measured := uci.Data{Name: dataset, Kind: uci.Hole}.Measured()
 		sign := 1.0
@@ -24,7 +24,7 @@ func madeHoles(s gapSetting, ours, control experiment.Method) (list []experiment
 			sign = -1
 		}
 		for _, m := range []experiment.Method{ours, control} {
-			for _, e := range s.holes(dataset, m) {
+			for _, e := range runs(s, uci.Data{Name: dataset, Kind: uci.Hole}, m) {
 				nll, width := float64(e.Seed), 1.0
 				if m.Equal(ours) {
 					if width = math.Pow(measured[e.Split].Energy, 0.5); dataset != cooling {
@@ -43,7 +43,7 @@ func madeHoles(s gapSetting, ours, control experiment.Method) (list []experiment
 func TestHolesTable(t *testing.T) {
 	s := holeSettings[0]
 	table := must.Get(holesTable(tables.Of(madeHoles(s, methods.Density, methods.DensityMean))))(t)
-	row := s.title + ", "
+	row := s.Title + ", "
 	for _, c := range [][3]string{
 		{"Boston Housing", "NLL less mean energy, distance", "-1.00"}, {"Wine Quality Red", "NLL less mean energy, distance", "+1.00"},
 		{bothLoads, "NLL less mean energy, distance", "-1.00"}, {"Kin8nm", "width over mean energy, energy", "+1.00"}, {"Mean of all", "NLL less mean energy, distance", "-0.429"},
@@ -56,7 +56,7 @@ func TestHolesTable(t *testing.T) {
 	if len(table.Rows) != 8 || len(table.Columns) != 1+4 || last[0].Verdict != report.Better || last[1].Verdict != report.NotSignificant || last[2].Verdict != "" {
 		t.Errorf("%d rows, columns %q, last %+v", len(table.Rows), table.Columns, last)
 	}
-	sets := s.inHoles(methods.Density, methods.DensityMean).ofInputs(tables.Of(madeHoles(s, methods.Density, methods.DensityMean)), holeDatasets...)
+	sets := comparison{s, uci.Hole, methods.Density, methods.DensityMean, false}.ofInputs(tables.Of(madeHoles(s, methods.Density, methods.DensityMean)), holeDatasets...)
 	if len(sets) != 7 || len(sets[0]) != 11 {
 		t.Fatalf("%d sets, %d holes of Boston without the diverged one", len(sets), len(sets[0]))
 	}

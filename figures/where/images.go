@@ -226,28 +226,24 @@ func fewMethods() []experiment.Method {
 	return append(all, startingAt(methods.DensityConstant, noiseStarts[1]), methods.Rank1, methods.MCDropout)
 }
 
-// halfRun is an experiment of a method with images of half the height and width: cifar.Paper with 10 draws and shifts of at
-// most 2 pixels.
-func halfRun(m experiment.Method, trainN, heldOut, epochs int) experiment.Experiment {
-	e := experiments(cifar.Paper, cifar.Images{
+// halfRuns are experiments of a method with images of half the height and width, one for each seed: cifar.Paper with 10 draws and
+// shifts of at most 2 pixels, and what else a question changes.
+func halfRuns(m experiment.Method, trainN, heldOut, epochs int, change func(e *experiment.Experiment)) experiment.Experiments {
+	return experiment.Grid{Preset: cifar.Paper, Seeds: fewSeeds, Change: func(e *experiment.Experiment) {
+		e.Task.Data, e.Task.Metrics = HalfImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, ImageParts)
+		e.Recipe.Epochs, e.Recipe.Augmentation, e.Recipe.Padding = epochs, datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
+		drawing(fewDraws)(e)
+		change(e)
+	}}.Of(cifar.Images{
 		Name: cifar.CIFAR10, TrainN: trainN, HeldOut: heldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt},
-	}, m)[0]
-	e.Task.Data, e.Task.Metrics = HalfImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, ImageParts)
-	e.Recipe.Epochs, e.Recipe.Augmentation, e.Recipe.Padding = epochs, datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
-	if e.Recipe.Samples > 1 {
-		e.Recipe.Samples = fewDraws
-	}
-	return e
+	}, m)
 }
 
-// fewRuns are the experiments of a method in question 10, one for each seed. The ensemble is one run of five networks.
+// fewRuns are those of question 10.
 func fewRuns(m experiment.Method) experiment.Experiments {
-	e := halfRun(m, fewTrainN, fewHeldOut, fewEpochs)
-	e.Preset, e.Task.Data = "where.Few", FewImages(e.Task.Data.(HalfImages))
-	if m.Equal(methods.Ensemble) {
-		return experiment.Experiments{e}
-	}
-	return crossed(e, 1, fewSeeds)
+	return halfRuns(m, fewTrainN, fewHeldOut, fewEpochs, func(e *experiment.Experiment) {
+		e.Preset, e.Task.Data = "where.Few", FewImages(e.Task.Data.(HalfImages))
+	})
 }
 
 // The scale of question 12: all training images but those held out, in 351 whole batches, so that one graph is compiled.
@@ -262,23 +258,20 @@ var noiseRates = []struct {
 	rate float64
 }{{"mild", 2}, {"full", 200. / allEpochs}}
 
-// allRuns are the experiments of a method in question 12, one for each seed, with a learning rate of log-variances if it has
-// some. Its name is followed by the level's.
+// allRuns are those of question 12, with a learning rate of log-variances if the method has some. Its name is followed by the
+// level's.
 func allRuns(m experiment.Method, level string, rate float64) experiment.Experiments {
 	if level != "" {
 		m = called(m, m.Key+"-"+level, m.Name+", "+level)
 	}
-	e := halfRun(m, allTrainN, allHeldOut, allEpochs)
-	e.Preset, e.Task.Metrics = "where.All", append(e.Task.Metrics, cifar.Tempered)
-	for i, g := range e.Recipe.Groups {
-		if slices.Contains(g.Roles, params.Variational) {
-			e.Recipe.Groups[i].Rate, e.Recipe.Groups[i].Optimizer = rate, train.SGD{Momentum: 0.9, Decay: allDecay}
+	return halfRuns(m, allTrainN, allHeldOut, allEpochs, func(e *experiment.Experiment) {
+		e.Preset, e.Task.Metrics = "where.All", append(e.Task.Metrics, cifar.Tempered)
+		for i, g := range e.Recipe.Groups {
+			if slices.Contains(g.Roles, params.Variational) {
+				e.Recipe.Groups[i].Rate, e.Recipe.Groups[i].Optimizer = rate, train.SGD{Momentum: 0.9, Decay: allDecay}
+			}
 		}
-	}
-	if m.Equal(methods.Ensemble) {
-		return experiment.Experiments{e}
-	}
-	return crossed(e, 1, fewSeeds)
+	})
 }
 
 // An imageStudy is question 10 or 12: the trainings of each method, of which the first is the plain network, and at some levels

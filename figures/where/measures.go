@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
@@ -47,11 +48,11 @@ func splitsTable(*tables.Index) (report.Table, error) {
 }
 
 // distinctGaps are the gaps of question 1 with the differences to the mean energy.
-func (s gapSetting) distinctGaps(x *tables.Index) ([]measuredSplit, error) {
-	sets := s.inGaps(methods.DensityMean).ofInputs(x, uci.SmallDatasets()...)
+func distinctGaps(x *tables.Index, s experiment.Grid) ([]measuredSplit, error) {
+	sets := inGaps(s, methods.DensityMean).ofInputs(x, uci.SmallDatasets()...)
 	for _, set := range sets {
 		if len(set) == 0 {
-			return nil, fmt.Errorf("where: the gaps of %d sets of inputs, with %s: %w", len(sets), s.title, report.ErrNotRun)
+			return nil, fmt.Errorf("where: the gaps of %d sets of inputs, with %s: %w", len(sets), s.Title, report.ErrNotRun)
 		}
 	}
 	return slices.Concat(sets...), nil
@@ -73,12 +74,12 @@ var gapMarks = []report.Mark{{Name: "one Gaussian finds the gap unlikely", Colou
 func gapPicture(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "where-gaps", Caption: prose.Caption("where-gaps picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(230), Key: report.Key(gapMarks...)}
 	for _, s := range gapSettings {
-		gaps, err := s.distinctGaps(x)
+		gaps, err := distinctGaps(x, s)
 		if err != nil {
 			return f, err
 		}
 		slices.SortFunc(gaps, func(a, b measuredSplit) int { return cmp.Compare(a.difference, b.difference) })
-		p := report.New(s.title, "gap, in order", "difference of NLL (nats)")
+		p := report.New(s.Title, "gap, in order", "difference of NLL (nats)")
 		for i, mark := range gapMarks {
 			var at, differences []float64
 			for k, g := range gaps {
@@ -104,7 +105,7 @@ func gapPicture(x *tables.Index) (report.Figure, error) {
 
 // gapMeasuresPicture shows the same differences against the gaps' distance and energy.
 func gapMeasuresPicture(x *tables.Index) (report.Figure, error) {
-	marks := []report.Mark{{Name: gapSettings[1].title, Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Name: gapSettings[2].title, Colour: report.Green, Shape: draw.BoxGlyph{}}}
+	marks := []report.Mark{{Name: gapSettings[1].Title, Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Name: gapSettings[2].Title, Colour: report.Green, Shape: draw.BoxGlyph{}}}
 	f := report.Figure{Name: "where-gap-measures", Caption: prose.Caption("where-gap-measures picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(250), Key: report.Key(marks...)}
 	for _, axis := range []struct {
 		label string
@@ -112,7 +113,7 @@ func gapMeasuresPicture(x *tables.Index) (report.Figure, error) {
 	}{{"distance of the gap, over the ordinary", distance}, {"energy of the gap, over the average", gaussianEnergy}} {
 		p, all := report.New("", axis.label, "difference of NLL (nats)"), []float64(nil)
 		for i, s := range gapSettings[1:] {
-			gaps, err := s.distinctGaps(x)
+			gaps, err := distinctGaps(x, s)
 			if err != nil {
 				return f, err
 			}
