@@ -14,19 +14,19 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Distribution is a likelihood of one real target that can say more than the NLL:
-// package predict computes densities, quantiles and coverage from it.
+// A Distribution is a likelihood of one real target that gives the target's whole distribution. Package predict
+// computes densities, quantiles and coverage from it.
 type Distribution interface {
 	Likelihood
-	// Parameters are the K parameters of the target's distribution for each example,
-	// [..., batch, K], for outputs [..., batch, Outputs()].
+	// Parameters returns the K parameters of the target's distribution for each example, [..., batch, K], from outputs
+	// [..., batch, Outputs()].
 	Parameters(s *model.Scope, outputs *graph.Node) *graph.Node
-	// Given returns the distribution with the K parameters of one example.
+	// Given returns the distribution with these K parameters, those of one example.
 	Given(parameters []float64) Univariate
 }
 
-// Univariate is the distribution of a real number; those of gonum's package distuv
-// are. CDF is p(Y <= y).
+// Univariate is the distribution of a real number or a count. The types of gonum's package distuv implement it. LogProb
+// is the logarithm of the density or of the probability, and CDF(y) is p(Y <= y).
 type Univariate interface {
 	LogProb(y float64) float64
 	CDF(y float64) float64
@@ -34,25 +34,25 @@ type Univariate interface {
 	Variance() float64
 }
 
-// A Checker has settings that may be wrong, such as a likelihood or an optimizer. Check
-// returns an error if they are: nets.New and training then refuse it.
+// A Checker has settings that may be invalid, such as a likelihood or an optimizer. If Check returns an error, nets.New
+// and training return it.
 type Checker interface{ Check() error }
 
-// A TargetChecker is a likelihood of real targets that does not take every finite
-// number. Training refuses a target for which CheckTarget returns an error.
+// A TargetChecker is a likelihood of real targets that does not accept every finite number. If CheckTarget returns an
+// error for a target, training returns it.
 type TargetChecker interface{ CheckTarget(y float64) error }
 
-// StudentT is Student's t with Nu degrees of freedom, location m and scale e^v,
+// StudentT is Student's t distribution with Nu degrees of freedom, location m and scale e^v,
 //
 //	p(y) = Gamma((Nu+1)/2) / (Gamma(Nu/2) sqrt(Nu pi) e^v) (1 + (y-m)^2 / (Nu e^2v))^(-(Nu+1)/2),
 //
-// a likelihood for targets with outliers. m is the network's output, v one trained
-// parameter, which starts at 0. The variance is e^2v Nu/(Nu-2) for Nu > 2, and infinite or undefined below.
+// a likelihood for targets with outliers. m is the network's output; v is one trained parameter, which starts at 0. The
+// variance is e^2v Nu/(Nu-2) for Nu > 2, and infinite or undefined for smaller Nu.
 type StudentT struct {
-	Nu float64 // above 0 and at most 1e6, where probabilities are those of a Gaussian within 1e-6
+	Nu float64 // above 0 and at most 1e6, where probabilities differ from a Gaussian's by at most 1e-6
 }
 
-// LogScale is the name of StudentT's parameter v.
+// LogScale is the name of StudentT's parameter v, the logarithm of the scale.
 const LogScale = "observation_log_scale"
 
 // Check implements Checker.
@@ -63,16 +63,16 @@ func (l StudentT) Check() error {
 	return nil
 }
 
-// Outputs is 1, the location.
+// Outputs returns 1: the location m.
 func (StudentT) Outputs() int { return 1 }
 
-// Parameters are m and v, [..., batch, 2].
+// Parameters returns m and v, [..., batch, 2].
 func (StudentT) Parameters(s *model.Scope, outputs *graph.Node) *graph.Node {
 	v := params.New(s, outputs, LogScale, params.Likelihood, params.Constant(0), 1, 1)
 	return graph.Concatenate([]*graph.Node{outputs, graph.Add(graph.ZerosLike(outputs), v)}, -1)
 }
 
-// NLL is v + (Nu+1)/2 log(1 + (target-m)^2 / (Nu e^2v)) and the constant of p(y).
+// NLL returns -log p(target): v + (Nu+1)/2 log(1 + (target-m)^2 / (Nu e^2v)) plus a constant.
 func (l StudentT) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	both := l.Parameters(s, outputs)
 	m, v := graph.SliceAxis(both, -1, graph.AxisElem(0)), graph.SliceAxis(both, -1, graph.AxisElem(1))
@@ -88,21 +88,21 @@ func (l StudentT) Given(parameters []float64) Univariate {
 	return distuv.StudentsT{Mu: parameters[0], Sigma: math.Exp(parameters[1]), Nu: l.Nu}
 }
 
-// Poisson is a count, p(y) = r^y e^-r / y! for y = 0, 1, 2, ..., with the rate r = e^output.
-// Targets are counts as they are: do not standardise them.
+// Poisson is the distribution of a count, p(y) = r^y e^-r / y! for y = 0, 1, 2, ..., with the rate r = e^output. Give
+// the counts as they are: do not standardise them.
 type Poisson struct{}
 
-// Outputs is 1, the logarithm of the rate.
+// Outputs returns 1: the logarithm of the rate.
 func (Poisson) Outputs() int { return 1 }
 
-// Parameters are log r, [..., batch, 1].
+// Parameters returns log r, [..., batch, 1].
 func (Poisson) Parameters(_ *model.Scope, outputs *graph.Node) *graph.Node { return outputs }
 
-// NLL is e^output - target output + log(target!). It is computed as
+// NLL returns e^output - target output + log(target!). It is computed as
 //
 //	y (e^u - 1 - u) + [log(y!) - y log y + y],   u = output - log y,
 //
-// whose terms are small near the mode: the terms of the first form are as large as y log y, and lose the digits of float32.
+// because the terms of the first form are as large as y log y, which loses digits in float32.
 func (Poisson) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	y := graph.MaxScalar(targets, 1) // of 0 the NLL is e^output
 	u := graph.Sub(outputs, graph.Log(y))
@@ -156,12 +156,11 @@ func (Poisson) CheckTarget(y float64) error {
 	return nil
 }
 
-// Quantiles estimates the quantiles of the target at the given levels by the pinball
-// loss (Koenker & Bassett 1978): output k is the quantile at Levels[k]. It is no
-// distribution, as it says nothing between the levels; its NLL is a loss in the unit of
-// the target.
+// Quantiles estimates the target's quantiles at the given levels by the pinball loss (Koenker & Bassett 1978): output k
+// is the quantile at Levels[k]. It is not a distribution, since it says nothing between the levels. Its NLL is a loss
+// in the unit of the target.
 type Quantiles struct {
-	// Levels ascend, each between 0 and 1, such as {0.05, 0.5, 0.95}.
+	// Levels must ascend, each above 0 and below 1, such as {0.05, 0.5, 0.95}.
 	Levels []float64
 }
 
@@ -180,10 +179,10 @@ func (l Quantiles) Check() error {
 	return nil
 }
 
-// Outputs is the number of levels.
+// Outputs returns the number of levels.
 func (l Quantiles) Outputs() int { return len(l.Levels) }
 
-// NLL is the pinball loss, summed over the levels a_k and outputs q_k:
+// NLL returns the pinball loss, summed over the levels a_k and outputs q_k:
 //
 //	sum_k max(a_k (target - q_k), (a_k - 1) (target - q_k)).
 func (l Quantiles) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {

@@ -1,4 +1,4 @@
-// Package likelihood holds the distributions p(y | outputs) of a target given a network's outputs.
+// Package likelihood has the distributions p(y | outputs) of a target given a network's outputs.
 package likelihood
 
 import (
@@ -14,66 +14,66 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Likelihood is a distribution of a target given the outputs of a network.
-// Gaussian, KnownNoise, Heteroscedastic, StudentT, Poisson, Quantiles and Categorical are
-// seven; any type with these two methods is another. What else it can say it says by the methods
-// of Regression, Distribution or Classification, by those of Checker and
-// TargetChecker what it refuses, and by that of Rescaler in which unit its settings are.
+// A Likelihood is the distribution of a target given the outputs of a network. This package has seven: Gaussian,
+// KnownNoise, Heteroscedastic, StudentT, Poisson, Quantiles and Categorical. Your own needs these two methods. Further
+// methods are optional: those of Regression, Distribution or Classification let package predict compute more than the
+// NLL, Checker and TargetChecker refuse invalid settings and targets, and Rescaler converts settings to the unit of the
+// training targets.
 type Likelihood interface {
-	// Outputs is the number of outputs that the network has for each example.
+	// Outputs returns the number of network outputs for each example.
 	Outputs() int
-	// NLL is -log p(target | outputs) of each example, [..., batch, 1], for
-	// outputs [..., batch, Outputs()]; "..." is the replica axis, if there is one.
-	// Targets are [..., batch, T], of the outputs' type where they are real
-	// numbers, Int32 where they are labels. Parameters of its own are made by
-	// params.New(s, outputs, ...) with the role params.Likelihood.
+	// NLL returns -log p(target | outputs) of each example, [..., batch, 1]. outputs are [..., batch, Outputs()], where
+	// "..." is the replica axis, if there is one. targets are [..., batch, T]: of the outputs' type if they are real
+	// numbers, Int32 if they are labels. Make trained parameters by params.New(s, outputs, ...) with the role
+	// params.Likelihood.
 	NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node
 }
 
-// A Regression is a likelihood of a real target with a mean and a variance.
+// A Regression is a likelihood of a real target with a mean and a variance. Package predict treats the target as
+// Gaussian.
 type Regression interface {
 	Likelihood
-	// Moments are the target's mean and the logarithm of its variance, each
-	// [..., batch, 1]; the latter may be [..., 1, 1], the same for all examples.
+	// Moments returns the target's mean, [..., batch, 1], and the logarithm of its variance, [..., batch, 1], or [...,
+	// 1, 1] if it is the same for all examples.
 	Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node)
 }
 
-// Gaussian is y ~ N(output, sigma^2) with a constant, trained variance ("we treat
-// the output variance as a trainable parameter", appendix of the paper), whose
-// logarithm starts at 0.
+// Gaussian is y ~ N(output, sigma^2). sigma^2 is one trained parameter ("we treat the output variance as a trainable
+// parameter", appendix of the paper), which starts at 1.
 type Gaussian struct{}
 
-// Outputs is 1, the mean.
+// Outputs returns 1: the mean.
 func (Gaussian) Outputs() int { return 1 }
 
-// LogVariance is the name of Gaussian's parameter, log sigma^2.
+// LogVariance is the name of Gaussian's parameter log sigma^2.
 const LogVariance = "observation_log_variance"
 
-// Moments are the output and log sigma^2, [..., 1, 1].
+// Moments returns the outputs and log sigma^2, [..., 1, 1].
 func (Gaussian) Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
 	return outputs, params.New(s, outputs, LogVariance, params.Likelihood, params.Constant(0), 1, 1)
 }
 
-// NLL is 1/2 [log 2 pi + log sigma^2 + (target - mean)^2 / sigma^2].
+// NLL returns 1/2 [log 2 pi + log sigma^2 + (target - mean)^2 / sigma^2].
 func (l Gaussian) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
 	return gaussianNLL(mean, logVariance, targets)
 }
 
-// A Rescaler is a likelihood that has settings in the unit of the target, such as KnownNoise.
+// A Rescaler is a likelihood with settings in the unit of the target, such as KnownNoise.
 type Rescaler interface {
 	Likelihood
-	// Rescale returns the same likelihood, of the same type, for targets t that stand for t unit + zero: Table of package
-	// experiment standardises targets by the unit and zero of each split. A likelihood whose numbers have no unit returns itself.
+	// Rescale returns the likelihood, of the same type, for standardised targets t = (y - zero) / unit. Table of
+	// package experiment calls it with the unit and zero of each split.
 	Rescale(unit, zero float64) Likelihood
 }
 
-// KnownNoise is y ~ N(output, s^2) with a standard deviation s that is known and not trained. One of its fields is s.
+// KnownNoise is y ~ N(output, s^2) with a known standard deviation s, which is not trained. Set exactly one of the
+// fields.
 type KnownNoise struct {
-	// Std is s in the unit of the data. Where a source standardises targets, the networks are trained with
-	// s divided by the unit of their split.
+	// Std is s in the unit of the data. If a source standardises targets, networks are trained with s divided by the
+	// unit of the split.
 	Std float64 `experiment:"DataStd"`
-	// Standardised is s in the unit of standardised targets, which in the data's unit differs from split to split.
+	// Standardised is s in the unit of standardised targets. In the unit of the data it then differs between splits.
 	Standardised float64 `experiment:"Std"` // the name that Std had when it meant this
 }
 
@@ -95,10 +95,10 @@ func (l KnownNoise) Check() error {
 
 func (l KnownNoise) std() float64 { return cmp.Or(l.Std, l.Standardised) }
 
-// Outputs is 1, the mean.
+// Outputs returns 1: the mean.
 func (KnownNoise) Outputs() int { return 1 }
 
-// Moments are the output and log s^2, [..., 1, 1].
+// Moments returns the outputs and log s^2, [..., 1, 1].
 func (l KnownNoise) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
 	dims := slices.Clone(outputs.Shape().Dimensions)
 	dims[len(dims)-2] = 1
@@ -106,7 +106,7 @@ func (l KnownNoise) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVaria
 	return outputs, graph.BroadcastToDims(logVariance, dims...)
 }
 
-// NLL is 1/2 [log 2 pi + log s^2 + (target - mean)^2 / s^2].
+// NLL returns 1/2 [log 2 pi + log s^2 + (target - mean)^2 / s^2].
 func (l KnownNoise) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
 	return gaussianNLL(mean, logVariance, targets)
@@ -119,39 +119,37 @@ func gaussianNLL(mean, logVariance, targets *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.Add(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
 }
 
-// Heteroscedastic is y ~ N(m, e^v) with a variance that depends on the input: the
-// network's two outputs are m and v (Kendall & Gal 2017, section 2.2).
+// Heteroscedastic is y ~ N(m, e^v) with a variance that depends on the input: m and v are the network's two outputs
+// (Kendall & Gal 2017, section 2.2).
 //
-// The exponential is chosen over softplus(v) (Lakshminarayanan et al. 2017)
-// because the likelihood is then e^-v and v themselves: nothing underflows, no
-// smallest variance has to be invented, and v = 0 is the unit variance that
-// standardised targets begin with. Its price is a variance that grows fast where
-// the network extrapolates v linearly.
+// With e^v instead of softplus(v) (Lakshminarayanan et al. 2017) the NLL needs only e^-v and v. Nothing underflows, no
+// smallest variance is needed, and v = 0 is the variance of standardised targets. But the variance grows fast where the
+// network extrapolates v linearly.
 type Heteroscedastic struct{}
 
-// Outputs is 2, mean and log-variance.
+// Outputs returns 2: mean and log-variance.
 func (Heteroscedastic) Outputs() int { return 2 }
 
-// Moments are the two outputs.
+// Moments returns the two outputs, m and v, [..., batch, 1] each.
 func (Heteroscedastic) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
 	return graph.SliceAxis(outputs, -1, graph.AxisElem(0)), graph.SliceAxis(outputs, -1, graph.AxisElem(1))
 }
 
-// NLL is 1/2 [log 2 pi + v + (target - m)^2 e^-v].
+// NLL returns 1/2 [log 2 pi + v + (target - m)^2 e^-v].
 func (l Heteroscedastic) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
 	return gaussianNLL(mean, logVariance, targets)
 }
 
-// A Classification is a likelihood of a label that says how probable each of its classes is, of which there are Outputs().
+// A Classification is a likelihood of labels that gives the probability of each of Outputs() classes.
 type Classification interface {
 	Likelihood
-	// LogProbabilities are log p(class | outputs), [..., batch, Outputs()]: the NLL of a label is the negative of its entry.
+	// LogProbabilities returns log p(class | outputs), [..., batch, Outputs()]. The NLL of a label is minus its entry.
 	LogProbabilities(s *model.Scope, outputs *graph.Node) *graph.Node
 }
 
-// Logits are numbers whose softmax is p(class | outputs), [..., batch, Outputs()]: the outputs of Categorical, and the
-// LogProbabilities of others, which must have that shape.
+// Logits returns numbers whose softmax is p(class | outputs), [..., batch, Outputs()]: the outputs of a Categorical,
+// and the LogProbabilities of any other. It panics if LogProbabilities have another shape than the outputs.
 func Logits(l Classification, s *model.Scope, outputs *graph.Node) *graph.Node {
 	if _, is := l.(Categorical); is {
 		return outputs
@@ -163,8 +161,9 @@ func Logits(l Classification, s *model.Scope, outputs *graph.Node) *graph.Node {
 	return logits
 }
 
-// Correct is 1 for each example whose label is the most probable class, the first of equally probable ones, and else 0,
-// [..., batch, 1]. Of several draws of the outputs, [draws, ..., batch, Outputs()], the mean Logits count.
+// Correct returns 1 for each example whose label is the most probable class, and else 0, [..., batch, 1]. Of equally
+// probable classes the first counts. If the outputs are several draws, [draws, ..., batch, Outputs()], Correct uses
+// their mean Logits.
 func Correct(l Classification, s *model.Scope, outputs, labels *graph.Node) *graph.Node {
 	logits := Logits(l, s, outputs)
 	if drawsOf(logits, labels) > 0 {
@@ -174,10 +173,9 @@ func Correct(l Classification, s *model.Scope, outputs, labels *graph.Node) *gra
 	return graph.ConvertDType(graph.Equal(chosen, labels), logits.DType())
 }
 
-// Categorical is p(y | outputs) = softmax(outputs)_y: the outputs are logits, the
-// targets labels from 0, [..., batch, 1]. Logits may be several draws, [draws, ...,
-// batch, Classes], which baselines.DUE returns in training: NLL is then the mean
-// of the draws' cross-entropies.
+// Categorical is p(y | outputs) = softmax(outputs)_y. The outputs are logits, the targets labels from 0, [..., batch,
+// 1]. In training, baselines.DUE returns several draws of the logits, [draws, ..., batch, Classes]; NLL is then the
+// mean over the draws.
 type Categorical struct{ Classes int }
 
 // Check implements Checker.
@@ -188,10 +186,10 @@ func (l Categorical) Check() error {
 	return nil
 }
 
-// Outputs is the number of classes.
+// Outputs returns the number of classes.
 func (l Categorical) Outputs() int { return l.Classes }
 
-// NLL is log sum_k exp(logit_k) - logit_label, the cross-entropy.
+// NLL returns the cross-entropy, log sum_k exp(logit_k) - logit_label.
 func (Categorical) NLL(_ *model.Scope, logits, labels *graph.Node) *graph.Node {
 	draws := drawsOf(logits, labels)
 	if draws == 0 {
@@ -203,7 +201,7 @@ func (Categorical) NLL(_ *model.Scope, logits, labels *graph.Node) *graph.Node {
 	return meanOfDraws(graph.Reshape(each, repeated.Shape().Dimensions...))
 }
 
-// LogProbabilities are logit_k - log sum_j exp(logit_j).
+// LogProbabilities returns logit_k - log sum_j exp(logit_j).
 func (Categorical) LogProbabilities(_ *model.Scope, logits *graph.Node) *graph.Node {
 	return graph.Sub(logits, ops.LogSumExp(logits))
 }

@@ -15,11 +15,11 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// An Architecture is a network whose family of layers is still to be chosen: an
-// MLP, ResidualMLP, ResidualSum or ResNet without Layers, or a Func.
+// An Architecture is a network without its layers: an MLP, ResidualMLP, ResidualSum or ResNet whose Layers are nil, or
+// a Func.
 type Architecture interface {
-	// Over returns the network with these layers. An error says what they lack, or that
-	// the network has others.
+	// Over returns the network with the given layers. It is an error if it already has layers, or if these lack a
+	// method that it needs.
 	Over(layers Layers) (Network, error)
 }
 
@@ -40,7 +40,7 @@ func (m MLP) Over(layers Layers) (Network, error) {
 	return m, err
 }
 
-// Over implements Architecture: the layers are those of the hidden part and of the head.
+// Over implements Architecture, with the same layers for the hidden part and the head.
 func (m ResidualMLP) Over(layers Layers) (Network, error) {
 	err := without(m.Layers, m.Head)
 	m.Layers, m.Head = layers, layers
@@ -54,7 +54,7 @@ func (m ResidualSum) Over(layers Layers) (Network, error) {
 	return m, err
 }
 
-// Over implements Architecture. The layers must have a convolution, see ConvLayers.
+// Over implements Architecture. The layers must be ConvLayers.
 func (r ResNet) Over(layers Layers) (Network, error) {
 	c, has := layers.(ConvLayers)
 	if !has {
@@ -69,16 +69,15 @@ func noConvolution(layers Layers) error {
 	return fmt.Errorf("layers of type %T have no convolution; give them the method Conv of nets.ConvLayers", layers)
 }
 
-// A Func is an Architecture that is written as a function, with any operations of
-// GoMLX and the layers of GoMLX beside those that it is given. NewReplicas refuses it.
+// A Func is an Architecture that you write as a function, with the given layers and any operations and layers of GoMLX.
+// It cannot have replicas.
 type Func struct {
-	// Name stands for a function of this module in stored results. A function from
-	// elsewhere, such as in a notebook, needs none: it is known by the graph that it builds.
+	// Name identifies a function of this module in stored results. A function from elsewhere, such as a notebook, needs
+	// none: it is identified by the graph that it builds.
 	Name string
-	// Build maps inputs x to [batch, outputs] in the scope s. x is [batch, ...] of
-	// nets.Floats, and [channels, batch, height, width] of nets.Pixels. The layers act
-	// at each position of longer shapes, see Positions. layers.(ConvLayers) has
-	// convolutions of images.
+	// Build maps inputs x to [batch, outputs] in the scope s. x is [batch, Shape...] for Floats, and [channels, batch,
+	// height, width] for Pixels. If x has more axes, layers.Dense acts at each position (see Positions).
+	// layers.(ConvLayers) has convolutions of images.
 	Build func(layers Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node
 }
 
@@ -114,35 +113,32 @@ func (ResidualMLP) TakesReplicas() bool { return true }
 // normalisation has no replicas.
 func (m ResidualSum) TakesReplicas() bool { return !m.BatchNorm }
 
-// TakesReplicas says whether a network takes inputs with a leading axis of replicas,
-// as [NewReplicas] needs: one that has the method
+// TakesReplicas reports whether a network has a method
 //
 //	TakesReplicas() bool
 //
-// which returns true. Its parameters must be made by package params and have that
-// axis, too, as those of all layers of this project.
+// that returns true, as NewReplicas needs. Such a network takes inputs with a leading axis of replicas. It must make
+// its parameters by package params, so that they have this axis too; all layers of this project do.
 func TakesReplicas(network Network) bool {
 	n, says := network.(interface{ TakesReplicas() bool })
 	return says && n.TakesReplicas()
 }
 
-// Positions returns layers whose Dense acts at each position of longer shapes,
+// Positions returns layers whose Dense acts at each position of inputs with more axes,
 //
 //	[replicas..., batch, positions..., in] -> [replicas..., batch, positions..., units],
 //
-// where "replicas..." are the axes that params.Replicas returns for the graph. All
-// positions share the parameters. Each has noise of its own, unless the family shares
-// its noise between examples. With P positions, what the layer adds to the
-// log-likelihood of example n is
+// where "replicas..." are the axes params.Replicas of the graph. All positions share the parameters, and each has its
+// own noise unless the family shares noise between examples. The layer's log-likelihood of example n is the mean over
+// its P positions, as in a convolution,
 //
 //	1/P sum_p log p_energy(h[n, p]),
 //
-// the mean over its positions, as in a convolution, and likewise its energy. Its KL is
-// counted once.
+// and so is its energy. Its KL counts once.
 //
-// The result also has the methods of ConvLayers, and Norm of batch normalisation; Conv panics if
-// the family has no convolution. Energies names the layers by their scopes below s.
-// Applied to such layers again, as those that a Func is given, it changes nothing.
+// The result also has Conv of ConvLayers, which panics if the family has no convolution, and Norm, a batch
+// normalisation. Energies names the layers by their scopes below s. If layers are already a result of Positions, they
+// are returned as they are.
 func Positions(layers Layers, s *model.Scope) Layers {
 	if p, done := layers.(positions); done {
 		return p
@@ -239,10 +235,9 @@ func meansOverPositions(g *graph.Graph, examples []int, build func() *graph.Node
 	return y
 }
 
-// BuildLayer returns what build returns, which is the output of a layer of the given
-// family in the scope s for inputs x. If build panics or returns nil, BuildLayer
-// panics with an error that names the layer, its family and the shape of its inputs.
-// The networks of this package build all their layers by it.
+// BuildLayer returns build(), the output of a layer of the given family in the scope s for inputs x. If build panics or
+// returns nil, BuildLayer panics with an error that names the layer, its family and the shape of x. All networks of
+// this package use it.
 func BuildLayer(family any, s *model.Scope, x *graph.Node, build func() *graph.Node) *graph.Node {
 	defer func() {
 		if err, failed := recover().(error); failed {

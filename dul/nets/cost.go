@@ -14,9 +14,9 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Parameters counts the entries of a network's trainable parameters by role,
-// for images of channels x height x width pixels. It builds the network's graph
-// but neither makes nor draws a parameter. Masked entries of energy.LDL count too.
+// Parameters counts the entries of a network's trainable parameters by role, for images of channels x height x width
+// pixels. It builds the graph without creating parameters. Masked entries of energy.LDL count too. If the graph cannot
+// be built, it returns an error.
 //
 // For 10 classes, with the default settings of each family:
 //
@@ -47,8 +47,8 @@ func Parameters(backend compute.Backend, network Network, channels, height, widt
 	return counts, nil
 }
 
-// Build builds a graph for inputs of the given shapes and throws it away: nothing is
-// compiled, executed or initialised. What build panics with is the error.
+// Build builds a graph for inputs of the given shapes and discards it: nothing is compiled, executed or initialised. If
+// build panics, Build returns the panic's value as an error.
 func Build(backend compute.Backend, store *model.Store, build func(root *model.Scope, in []*graph.Node), inputs ...shapes.Shape) error {
 	exec, err := model.NewExec(backend, store, func(root *model.Scope, in []*graph.Node) *graph.Node {
 		defer PanicWithError("building the graph")
@@ -68,23 +68,20 @@ func Build(backend compute.Backend, store *model.Store, build func(root *model.S
 // errBuilt ends the building of a graph that has served its purpose.
 var errBuilt = errors.New("the graph is built")
 
-// A Cost is the number of floating-point operations for one image: two for each
-// multiply-add of a convolution or a dense layer. Entry by entry operations,
-// such as normalisation and noise, do not count.
+// A Cost counts the floating-point operations for one image: two for each multiply-add of a convolution or a dense
+// layer. Operations on single entries, such as normalisation and noise, do not count.
 type Cost struct {
-	// Forward is that of one sample in prediction.
+	// Forward is the cost of one sample in prediction.
 	Forward float64
-	// Training is that of a training step: the gradients of a product take
-	// twice as many operations as the product.
+	// Training is the cost of a training step. The gradients of a product take twice as many operations as the product.
 	Training float64
 }
 
-// CostOf is the cost of a network for images of channels x height x width
-// pixels. A family whose layers multiply more than their weights with their
-// inputs has a method EnergyMultiplyAdds, as dul.Density.
+// CostOf returns the cost for images of channels x height x width pixels. A family that multiplies more than weights
+// and inputs has a method EnergyMultiplyAdds, as dul.Density does.
 //
-// For CIFAR, in GFLOP for one image of a training step: ResNet-14 0.160, with
-// density layers 0.333, 0.276 with dul.Detached; WRN-28-10 31.5, with density layers 64.4 or 53.4.
+// For CIFAR, in GFLOP for one image of a training step: ResNet-14 0.160, with density layers 0.333 (0.276 with
+// dul.Detached); WRN-28-10 31.5, with density layers 64.4 (53.4).
 func (r ResNet) CostOf(channels, height, width, classes int) Cost {
 	r = r.withDefaults()
 	energies, hasEnergies := r.Layers.(interface {

@@ -9,11 +9,12 @@ import (
 	"densityuncertainty/dul/conv"
 )
 
-// HeadScope is where networks have their last layer.
+// HeadScope is the scope of the last layer of this package's networks.
 const HeadScope = "/model/network/output"
 
-// WithHead gives a network a last layer of another family, the head. A multilayer perceptron becomes a residual one of as many
-// layers. In any other network the head takes the place of the dense layer at the scope "output".
+// WithHead returns the architecture with hidden layers of one family and a last layer of another, the head. An MLP
+// becomes a ResidualMLP of as many layers, and must have hidden layers of one width. In other networks the head
+// replaces the dense layer in HeadScope. If the head has a method Conv, it also makes the convolutions.
 func WithHead(architecture Architecture, hidden, head Layers) (Network, error) {
 	if mlp, is := architecture.(MLP); is {
 		for _, width := range mlp.Widths {

@@ -13,23 +13,22 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Standardization is the mean and the standard deviation of each channel of
-// the training images, on the scale of v/255, from 0 to 1.
+// A Standardization has the mean and the standard deviation of each channel of the training images, for values v/255
+// from 0 to 1.
 type Standardization struct {
 	Mean, Std []float64
 }
 
 // Inputs are N inputs of a network: Floats or Pixels.
 type Inputs interface {
-	// Len is N.
+	// Len returns N.
 	Len() int
-	// Check returns an error unless the fields fit together, N is at least 1 and all
-	// values are finite.
+	// Check returns an error unless the fields have matching lengths, N is at least 1 and all values are finite.
 	Check() error
 }
 
-// CheckInputs returns an error unless x is Floats or Pixels that pass their Check, and one of its inputs has the shape of one
-// of the others.
+// CheckInputs returns an error unless x is Floats or Pixels, passes its Check, and has inputs of the same type and
+// shape as the others.
 func CheckInputs(x Inputs, others ...Inputs) error {
 	switch x.(type) {
 	case nil:
@@ -56,17 +55,15 @@ func shapeOf(x Inputs) string {
 	return fmt.Sprintf("of type %T", x)
 }
 
-// Floats are inputs of real numbers of any shape. The network sees [..., batch,
-// Shape...].
+// Floats are inputs of real numbers. The network sees them as [..., batch, Shape...].
 type Floats struct {
-	// Values are the inputs one after the other, each row-major, finite also as
-	// float32. Standardise them.
+	// Values are the inputs, [N, Shape...] row-major. They must be finite, also as float32. Standardise them.
 	Values []float64
-	// Shape is that of one input, such as {features}; {1} for single numbers.
+	// Shape is the shape of one input, such as {features}, or {1} for single numbers.
 	Shape []int
 }
 
-// Rows are inputs with the given number of features.
+// Rows returns inputs that are rows of so many features.
 func Rows(values []float64, features int) Floats {
 	return Floats{Values: values, Shape: []int{features}}
 }
@@ -97,8 +94,8 @@ func (f Floats) Check() error {
 	return nil
 }
 
-// Pixels are images as bytes. The network sees them standardised, [channels, batch,
-// Height, Width], see Standardization.Images.
+// Pixels are images as bytes. The network sees them standardised, [channels, batch, Height, Width] (see
+// Standardization.Images).
 type Pixels struct {
 	// Bytes has shape [N, channels, Height, Width], row-major; 0 is black.
 	Bytes         []byte
@@ -136,13 +133,12 @@ func (p Pixels) Check() error {
 	return nil
 }
 
-// Images makes a network's input of bytes, in the graph, so that only a byte a
-// pixel has to reach the device:
+// Images returns, in the graph, the standardised images of bytes, so that the device receives only one byte a pixel:
 //
 //	z = (v/255 - Mean) / Std
 //
-// for a byte v, uint8 [batch, channels, height, width] -> dtype [channels,
-// batch, height, width]. p must have passed Check.
+// for bytes v: uint8 [batch, channels, height, width] -> dtype [channels, batch, height, width]. p must be valid
+// (Pixels.Check).
 func (p Standardization) Images(x *graph.Node, dtype dtypes.DType) *graph.Node {
 	x.AssertRank(4)
 	channels := x.Shape().Dim(1)

@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/dul/ops"
 )
 
-// Layers is what a network needs of a family of layers.
+// Layers is a family of layers, such as dul.Density or one of package baselines.
 type Layers interface {
 	// Dense maps [..., batch, in] to [..., batch, units].
 	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
@@ -25,15 +25,15 @@ func layersOf(field string, layers Layers, s *model.Scope) positions {
 	return positions{layers, s.Scope()}
 }
 
-// MLP is a multilayer perceptron: for each width a layer and a ReLU, then a
-// layer for the output. Every layer is of the given family, also the last.
+// MLP is a multilayer perceptron: a layer and a ReLU for each width, then a layer for the output. All layers, the last
+// too, are of the given family.
 type MLP struct {
 	Layers Layers
 	Widths []int // of the hidden layers; the paper's UCI networks have {50, 50}
 }
 
-// Apply maps [..., batch, features] to [..., batch, outputs]. It panics without
-// Layers, as GoMLX's graph-building functions do.
+// Apply maps [..., batch, features] to [..., batch, outputs]. It panics if Layers is nil, as GoMLX's graph-building
+// functions do.
 func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	layers := layersOf("nets.MLP.Layers", m.Layers, s)
 	for i, width := range m.Widths {
@@ -42,14 +42,12 @@ func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return layers.Dense(s.In("output"), x, outputs)
 }
 
-// ResidualMLP is a multilayer perceptron with residual connections and a head of
-// a family of its own,
+// ResidualMLP is a multilayer perceptron with residual connections and a head of another family,
 //
 //	h_0 = dense(x),   h_l = h_{l-1} + relu(dense(h_{l-1})),   output = head(h_Depth),
 //
-// the network of van Amersfoort et al. (2021) for regression. With layers that
-// bound how far they stretch distances, the connections keep inputs that differ
-// apart in the features h_Depth.
+// the network of van Amersfoort et al. (2021) for regression. If the layers bound how far they stretch distances,
+// different inputs have different features h_Depth. Width is the number of units of each h_l.
 type ResidualMLP struct {
 	Layers Layers
 	Head   Layers
@@ -57,17 +55,16 @@ type ResidualMLP struct {
 	Depth  int
 }
 
-// Apply maps [..., batch, features] to what the head makes of it, [..., batch,
-// outputs]. It panics without Layers or Head and on a width or depth that is not
-// positive, as GoMLX's graph-building functions do.
+// Apply maps [..., batch, features] to the head's output, [..., batch, outputs]. It panics if Layers or Head is nil or
+// if Width or Depth is not positive, as GoMLX's graph-building functions do.
 func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	head := layersOf("nets.ResidualMLP.Head", m.Head, s)
 	h := m.features(s, x)
 	return head.Dense(s.In("output"), h, outputs)
 }
 
-// Moments are the mean and the variance of the outputs, for a head that has
-// them, such as a Gaussian process. It panics for any other.
+// Moments returns the mean and the variance of the outputs, [..., batch, outputs]; the variance may be [..., batch, 1].
+// It panics if the head has no method Moments, as a Gaussian process has.
 func (m ResidualMLP) Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node) {
 	head, is := m.Head.(gaussianHead)
 	if !is {

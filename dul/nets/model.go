@@ -24,7 +24,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// ConvLayers is what an image network needs of a family of layers.
+// ConvLayers is a family of layers with convolutions, for networks of images.
 type ConvLayers interface {
 	Layers
 	// Conv maps images [channels, batch, height, width] to images
@@ -32,38 +32,36 @@ type ConvLayers interface {
 	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
 }
 
-// A Network maps inputs to outputs [..., batch, outputs], where "..." is the replica axis
-// of a model with replicas. MLP takes [..., batch, features], ResNet images [channels,
-// batch, height, width], and a network that is written as a function, see Func, what
-// the function takes.
+// A Network maps inputs to outputs, [..., batch, outputs], where "..." is the replica axis of a model with replicas.
+// MLP takes [..., batch, features] and ResNet [channels, batch, height, width].
 type Network interface {
 	Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node
 }
 
-// A Model is p(y | x) = Likelihood(y | Network(x)) with its parameters and its
-// source of noise. New makes one, package train fits it, package predict asks it.
+// A Model is p(y | x) = Likelihood(y | Network(x)), with its parameters and its source of noise. New returns one;
+// package train fits it and package predict predicts by it.
 type Model struct {
 	Network Network
-	// Likelihood may be nil for a model that is not trained.
+	// Likelihood may be nil if the model is not trained.
 	Likelihood likelihood.Likelihood
 	Backend    compute.Backend
 	Store      *model.Store
 	// Replicas is the number of replicas, 0 for a model without a replica axis.
 	Replicas int
-	// Host is the source of noise; nil draws noise in the graph.
+	// Host draws the noise; if nil, noise is drawn in the graph.
 	Host *stochastic.HostSampler
 	// outputs is the number of outputs without a likelihood; 0 means 1.
 	outputs int
 	// lock makes those who execute graphs of the store take turns; nil in a model that was not made by this package.
 	lock *sync.Mutex
-	// DType is the type of parameters and activations, Float32 from New. Change it to
-	// Float64 before the first use; training and predicting refuse any other type.
+	// DType is the type of parameters and activations; New sets Float32. You may change it to Float64 before the first
+	// use. Training and predicting refuse any other type.
 	DType dtypes.DType
 }
 
-// New returns an untrained model. The seed fixes its initial parameters, its
-// noise and the order in which it is shown the data. Noise comes from the host on
-// the pure Go backend and from the graph on all others.
+// New returns an untrained model. The seed determines its initial parameters, its noise and the order of its training
+// examples. On the pure Go backend the host draws the noise; on other backends the graph draws it. A nil network or
+// backend and an invalid likelihood are errors.
 func New(backend compute.Backend, network Network, l likelihood.Likelihood, seed uint64) (*Model, error) {
 	m, err := newModel(backend, network, l, seed)
 	if err == nil && ops.IsGo(backend) {
@@ -72,18 +70,17 @@ func New(backend compute.Backend, network Network, l likelihood.Likelihood, seed
 	return m, err
 }
 
-// SeedOf returns the seed of a network: of member number member of an ensemble, or 0, on split number split. Neighbouring
-// splits and members get seeds that are far from each other. The multipliers are 2^64 times the
-// golden ratio, and one of a linear congruential generator (Steele & Vigna 2021).
+// SeedOf returns the seed for one member of an ensemble (0 without an ensemble) on one split. Seeds of neighbouring
+// splits and members are far apart: the multipliers are 2^64 times the golden ratio and a multiplier of a linear
+// congruential generator (Steele & Vigna 2021).
 func SeedOf(seed uint64, split, member int) uint64 {
 	return seed + uint64(split+1)*0x9e3779b97f4a7c15 + uint64(member)*0xd1342543de82ef95
 }
 
-// NewReplicas returns an untrained model of len(seeds) independent replicas that
-// share a graph, which is faster than one after the other: activations and
-// parameters have a leading replica axis. Noise comes from the host on all
-// backends, so that a replica depends neither on which others share its graph nor
-// on the backend.
+// NewReplicas returns an untrained model of len(seeds) independent replicas, which is faster than one model after the
+// other: they share a graph, in which activations and parameters have a leading replica axis. The host draws the noise
+// on all backends, so that a replica depends neither on the other replicas nor on the backend. It is an error if there
+// is no seed or if TakesReplicas(network) is false.
 func NewReplicas(backend compute.Backend, network Network, l likelihood.Likelihood, seeds ...uint64) (*Model, error) {
 	if len(seeds) == 0 {
 		return nil, errors.New("a model of no replicas was asked for; give each replica a seed")
@@ -120,7 +117,7 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32, lock: new(sync.Mutex)}, nil
 }
 
-// StartNoise lets the noise of the model begin anew, with draws that depend on its seeds and a name alone.
+// StartNoise restarts the noise of the model. The draws that follow depend only on the model's seeds and on name.
 func (m *Model) StartNoise(name string) error {
 	seeds := slices.Clone(m.Seeds())
 	for i, seed := range seeds {
@@ -137,13 +134,13 @@ func (m *Model) StartNoise(name string) error {
 	return m.Host.SetState(state)
 }
 
-// Seeds are those that the model was made with, one for each replica.
+// Seeds returns the seeds that New or NewReplicas was given, one for each replica.
 func (m *Model) Seeds() []uint64 { return params.Seeds(m.Store) }
 
-// Count is the number of replicas, 1 for a model without a replica axis.
+// Count returns the number of replicas, 1 for a model without a replica axis.
 func (m *Model) Count() int { return max(m.Replicas, 1) }
 
-// Lead is the replica axis of the model's activations, none for a model without.
+// Lead returns the leading axes of the model's activations: [Replicas], or nil for a model without a replica axis.
 func (m *Model) Lead() []int {
 	if m.Replicas == 0 {
 		return nil
@@ -151,7 +148,7 @@ func (m *Model) Lead() []int {
 	return []int{m.Replicas}
 }
 
-// Check returns an error if the model cannot be used: DType is neither Float32 nor Float64.
+// Check returns an error if DType is neither Float32 nor Float64.
 func (m *Model) Check() error {
 	if err := params.CheckType(m.DType); err != nil {
 		return fmt.Errorf("nets.Model.DType: %w", err)
@@ -159,8 +156,8 @@ func (m *Model) Check() error {
 	return nil
 }
 
-// Replica is a model without replicas with the parameters and running statistics that replica number r has. A model without
-// replicas is its own replica number 0.
+// Replica returns a model without replicas that has the parameters and running statistics of replica r. For a model
+// without replicas, Replica(0) returns the model itself. It is an error if r is out of range.
 func (m *Model) Replica(r int) (*Model, error) {
 	if r < 0 || r >= m.Count() {
 		return nil, fmt.Errorf("the model has %d replicas, and no replica %d", m.Replicas, r)
@@ -190,8 +187,8 @@ func (m *Model) Replica(r int) (*Model, error) {
 	return one, nil
 }
 
-// Hold waits for others that execute graphs of the model or of a part of it (see With), as package predict does, and returns a
-// function that lets the next one. A training does not ask.
+// Hold locks the model, and all models that share its parameters (see With), for executing graphs, and returns the
+// function that unlocks it. Package predict uses it; training does not.
 func (m *Model) Hold() (release func()) {
 	if m.lock == nil {
 		return func() {}
@@ -200,14 +197,12 @@ func (m *Model) Hold() (release func()) {
 	return m.lock.Unlock
 }
 
-// Scope is the scope of the model's parameters below the store's root.
+// Scope returns the scope of the model's parameters below the store's root.
 func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") }
 
-// Apply is the network's outputs, with fresh noise; s is the model's Scope. What
-// the network or its layers panic with, such as a text, it panics with as an error,
-// and also where the network takes inputs of another shape, the likelihood has another
-// number of outputs, or the file that the model was loaded from (checkpoint.SetTensors)
-// is that of another network.
+// Apply returns the network's outputs for x, with fresh noise; s is the result of Scope. It panics with an error if the
+// network panics, if x has another shape than the network takes, if the outputs are not as many as the likelihood
+// needs, or if a loaded file (checkpoint.SetTensors) is of another network.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := m.outputCount()
 	s = s.In("network")
@@ -242,9 +237,8 @@ func (m *Model) outputCount() int {
 	return max(m.outputs, 1)
 }
 
-// CheckOutputs panics unless y, what Apply returned for a batch of so many inputs, has
-// a row for each of them: [replicas..., batch, outputs]. In training there may be an
-// axis of draws before these, see likelihood.Categorical.
+// CheckOutputs panics unless y, the result of Apply for a batch of so many inputs, is [replicas..., batch, outputs]. In
+// training y may have a leading axis of draws (see likelihood.Categorical).
 func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
 	dims, want := y.Shape().Dimensions, append(m.Lead(), batch)
 	extra := len(dims) - 1 - len(want)
@@ -284,12 +278,12 @@ func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.N
 	return y
 }
 
-// PanicWithError is deferred by what builds a graph with the functions of others:
+// PanicWithError turns a panic with another value than an error, or with a runtime error, into a panic with an error
+// that begins with the given words. Defer it where a graph is built with a user's functions:
 //
 //	defer nets.PanicWithError("NLL of the likelihood of type %T", l)
 //
-// It turns a panic with anything but an error, or with one of Go's own, into a panic with an error that begins with these
-// words. GoMLX recovers only from errors; another value would leave its lock held, and closing the model would hang.
+// GoMLX recovers only from errors. Other values would leave its lock held, and closing the model would hang.
 func PanicWithError(format string, args ...any) {
 	switch problem := recover().(type) {
 	case nil:
@@ -302,7 +296,8 @@ func PanicWithError(format string, args ...any) {
 	}
 }
 
-// Cause is why a graph could not be built or executed, without the 250 characters that GoMLX puts in front of it.
+// Cause returns the reason why a graph could not be built or executed, without the 250 characters that GoMLX puts
+// before it.
 func Cause(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if cause := errors.Unwrap(e); cause != nil && strings.HasPrefix(e.Error(), "graphFn for ") && strings.HasSuffix(e.Error(), " panicked: "+cause.Error()) {
@@ -312,16 +307,16 @@ func Cause(err error) error {
 	return err
 }
 
-// With is the model with another network on the same parameters, such as one without a last layer, whose outputs are
-// features, and without a likelihood. The network is asked for as many outputs as the model's own.
+// With returns a model with another network on the same parameters and without a likelihood, such as a network without
+// the last layer, which returns features. The network is asked for as many outputs as m has.
 func (m *Model) With(network Network) *Model {
 	other := *m
 	other.Network, other.Likelihood, other.outputs = network, nil, m.outputCount()
 	return &other
 }
 
-// NoiseVariances are the trained variances sigma^2 of likelihood.Gaussian, one for
-// each replica, or a single one.
+// NoiseVariances returns the trained variances sigma^2 of likelihood.Gaussian, one for each replica. It is an error
+// before training.
 func (m *Model) NoiseVariances() ([]float64, error) {
 	const path = "/model/" + likelihood.LogVariance
 	if m.Store.GetVariable(path) == nil {
@@ -337,22 +332,21 @@ func (m *Model) NoiseVariances() ([]float64, error) {
 	return variances, nil
 }
 
-// A LayerEnergy is the energy of the input of one layer of an image network.
+// A LayerEnergy is the energy of the input of one layer.
 type LayerEnergy struct {
 	// Layer is the layer's scope below the network's, such as
 	// "stage_2_block_1/conv_2".
 	Layer string
-	// Window is that of a convolution, zero for a dense layer.
+	// Window is the window of a convolution, and zero for a dense layer.
 	Window conv.Window
-	// Energy is E of each example, [batch, 1]; of an image the mean over its positions.
+	// Energy is the energy E of each example, [batch, 1]; for an image the mean over its positions.
 	Energy *graph.Node
 }
 
 const energiesKey = "/layer_energies"
 
-// Energies returns the energies of a graph's layers with energy models, in the
-// order in which the network applies them. A graph in which the network is
-// applied several times has them as often.
+// Energies returns the energies of a graph's layers with energy models, in the order in which the network applies the
+// layers. If a graph applies the network several times, the list has each layer as often.
 func Energies(g *graph.Graph) []LayerEnergy {
 	energies, found := model.GetGraphParam(g, energiesKey)
 	if !found {
@@ -361,10 +355,8 @@ func Energies(g *graph.Graph) []LayerEnergy {
 	return energies.([]LayerEnergy)
 }
 
-// LastConvolution is the number of the last convolution in the list that sees
-// more than one pixel, or -1: its input are the features whose energy tells
-// inputs unlike the training data (the paper's section on out-of-distribution
-// detection). Shortcuts and the head come after it or beside it.
+// LastConvolution returns the index in energies of the last convolution that sees more than one pixel, or -1. The paper
+// detects inputs unlike the training data by the energy of its input (section on out-of-distribution detection).
 func LastConvolution(energies []LayerEnergy) int {
 	for i := len(energies) - 1; i >= 0; i-- {
 		if energies[i].Window.Pixels() > 1 {

@@ -7,9 +7,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// NoiseState is where the model's noise is: after SetNoiseState the draws that
-// followed on it follow again. It is the position of the streams on the host, or
-// the random state of the store.
+// NoiseState returns the state of the model's noise, for SetNoiseState: the position of the host's streams, or the
+// random state of the store.
 func (m *Model) NoiseState() (state []byte, err error) {
 	if m.Host != nil {
 		return m.Host.State()
@@ -21,9 +20,8 @@ func (m *Model) NoiseState() (state []byte, err error) {
 	return state, err
 }
 
-// SetNoiseState puts the noise where it was when NoiseState of this model returned the given
-// state. Graphs that were built before, as by a
-// predict.Sample that still runs, may have drawn theirs.
+// SetNoiseState restores a state that NoiseState of this model returned, so that the same draws follow. A graph that
+// was built before may already hold noise for its next execution.
 func (m *Model) SetNoiseState(state []byte) error {
 	if m.Host != nil {
 		return m.Host.SetState(state)

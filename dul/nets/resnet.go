@@ -11,56 +11,49 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// ResNet is a residual network for small images with pre-activation basic
-// blocks (He et al. 2016, "Identity mappings"; Zagoruyko & Komodakis 2016):
+// ResNet is a residual network for small images with pre-activation basic blocks (He et al. 2016, "Identity mappings";
+// Zagoruyko & Komodakis 2016):
 //
 //	stem:   h = conv3x3(x)
 //	block:  h = conv3x3(relu(norm(conv3x3(relu(norm(h)))))) + shortcut(h)
 //	head:   logits = dense(mean over pixels of relu(norm(h)))
 //
-// The first block of each stage but the first halves height and width. The
-// shortcut is the identity where h keeps its shape, else a 1x1 convolution of
-// the raw h. Every layer is of the given family, also stem, shortcuts and head.
-// Stem, shortcuts and head have biases, the convolutions of the blocks, each
-// near a batch normalisation, have none.
+// The first block of each stage after the first halves height and width. The shortcut is the identity if h keeps its
+// shape, and otherwise a 1x1 convolution of h. All layers are of the given family, stem, shortcuts and head too. Stem,
+// shortcuts and head have biases; the convolutions of blocks have none, since a batch normalisation is next to them.
 //
-// The paper names the networks alone; the details are those of the authors'
-// released code. There is no dropout but that of baselines.MCDropout, or of the
-// field.
+// The paper only names its networks; the details are those of the authors' code.
 type ResNet struct {
 	Layers ConvLayers
-	// Blocks is the number of blocks of each stage, Widths that of its filters.
+	// Blocks is the number of blocks of each stage, Widths the number of filters of its convolutions.
 	Blocks, Widths []int
 	// Stem is the number of filters of the first convolution; 0 means 16.
 	Stem int
-	// Dropout is the rate with which, in training alone, the input of each block's
-	// second convolution is dropped, pixel by pixel (Zagoruyko & Komodakis 2016,
-	// section 2.4); 0 means none.
+	// Dropout is the probability with which, in training only, each entry of the input of a block's second convolution
+	// is set to 0 (Zagoruyko & Komodakis 2016, section 2.4).
 	Dropout float64
 }
 
-// ResNet14 is the network that the paper names for CIFAR: 14 layers, of which
-// the shortcuts are not counted. Plain it has 175,178 parameters for 10 classes.
+// ResNet14 is the network that the paper names for CIFAR, with 14 layers if shortcuts do not count. With
+// baselines.Deterministic it has 175,178 parameters for 10 classes.
 func ResNet14(layers ConvLayers) ResNet {
 	return ResNet{Layers: layers, Blocks: []int{2, 2, 2}, Widths: []int{16, 32, 64}}
 }
 
-// ResNet20 is what the authors' code builds under the name ResNet-14.
-// Plain it has 272,394 parameters for 10 classes.
+// ResNet20 is the network that the authors' code builds under the name ResNet-14. With baselines.Deterministic it has
+// 272,394 parameters for 10 classes.
 func ResNet20(layers ConvLayers) ResNet {
 	return ResNet{Layers: layers, Blocks: []int{3, 3, 3}, Widths: []int{16, 32, 64}}
 }
 
-// WideResNet28x10 is the Wide ResNet WRN-28-10. Plain it has 36,480,330
-// parameters for 10 classes.
+// WideResNet28x10 is the Wide ResNet WRN-28-10. With baselines.Deterministic it has 36,480,330 parameters for 10
+// classes.
 func WideResNet28x10(layers ConvLayers) ResNet {
 	return ResNet{Layers: layers, Blocks: []int{4, 4, 4}, Widths: []int{160, 320, 640}}
 }
 
-// Apply maps images [channels, batch, height, width] to logits [batch,
-// classes]. Energies names the layers' energies. It panics without Layers and on
-// numbers of blocks or filters that are not positive, as GoMLX's graph-building
-// functions do.
+// Apply maps images [channels, batch, height, width] to logits [batch, classes]. It panics if Layers is nil, or if a
+// number of blocks or filters is missing or not positive, as GoMLX's graph-building functions do.
 func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	r = r.withDefaults()
 	layers := layersOf("nets.ResNet.Layers", r.Layers, s)
@@ -153,26 +146,25 @@ func (b block) drop(s *model.Scope, x *graph.Node) *graph.Node {
 	return conv.LikeImage(graph.Mul(m, mask), x)
 }
 
-// ResidualSum is the residual network of the paper's section 2.4, of which its
-// Proposition 1 speaks: every layer adds to the sum of those before it,
+// ResidualSum is the residual network of Proposition 1 in the paper's section 2.4. Every layer adds to the sum of the
+// layers before it,
 //
 //	a_1 = dense(x),   a_{l+1} = a_l + dense(h_l),   h_l = relu(norm(a_l)),   l = 1, ..., Depth,
 //
-// and the outputs are the first units of a_{Depth+1}, so that what holds of a sum
-// holds of a prediction. (The paper calls two layers f_1; here the first is the input
-// layer, and f_l has the scope "block_" and l-1.)
+// and the outputs are the first units of a_{Depth+1}, so that a statement about a sum holds for the prediction. The
+// paper calls two layers f_1; here one of them is the input layer, and f_l has the scope "block_" and l-1. Width is the
+// number of units of a sum.
 type ResidualSum struct {
 	Layers Layers
 	Width  int
 	Depth  int
-	// BatchNorm has conv.BatchNorm for norm; else norm(a) = a. It is for models
-	// without replicas.
+	// BatchNorm makes norm the batch normalisation conv.BatchNorm; otherwise norm(a) = a. With it there are no
+	// replicas.
 	BatchNorm bool
 }
 
-// Apply maps [..., batch, features] to the first outputs units of the last sum. It
-// panics on a width below outputs or a depth below 1, as GoMLX's graph-building
-// functions do.
+// Apply maps [..., batch, features] to the first outputs of the last sum, [..., batch, outputs]. It panics if Width is
+// below outputs, Depth below 1 or Layers nil, as GoMLX's graph-building functions do.
 func (m ResidualSum) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	if outputs > m.Width {
 		panic(fmt.Errorf("nets.ResidualSum: %d outputs of a sum of width %d; want at most as many", outputs, m.Width))
@@ -181,8 +173,8 @@ func (m ResidualSum) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.No
 	return graph.SliceAxis(sums[len(sums)-1], -1, graph.AxisRange(0, outputs))
 }
 
-// Sums is the same network with all its sums as outputs, side by side: a_1, ...,
-// a_{Depth+1}, [..., batch, (Depth+1) Width]. See Model.With.
+// Sums returns the network whose outputs are all sums side by side, a_1, ..., a_{Depth+1}: [..., batch, (Depth+1)
+// Width]. Use it with Model.With.
 func (m ResidualSum) Sums() Network { return allSums{m} }
 
 type allSums struct{ ResidualSum }

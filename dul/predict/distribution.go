@@ -13,12 +13,12 @@ import (
 	"densityuncertainty/dul/likelihood"
 )
 
-// A Predictive is the posterior predictive distribution of a real target at each of N
-// inputs,
+// A Predictive is the posterior predictive distribution of a real target at each of N inputs,
 //
 //	p(y | x_i) = 1/M sum_m p(y | theta_m(x_i)),
 //
-// where theta_m(x_i) are the parameters of the likelihood's distribution in sample m.
+// where theta_m(x_i) are the parameters of the likelihood's distribution in sample m. It is in the units of the
+// training targets.
 type Predictive struct {
 	n  int
 	at func(i int) []likelihood.Univariate // the M components at an input
@@ -28,10 +28,9 @@ type Predictive struct {
 	crossed   int         // at how many inputs they were not
 }
 
-// Predictive is the predictive distribution of a real target. Of likelihood.Quantiles it has
-// quantiles and coverage alone. Of a likelihood that is none of likelihood.Regression,
-// likelihood.Distribution and likelihood.Quantiles it is an error, and so where Likelihood is nil,
-// unless the prediction is a Mixture.
+// Predictive returns the predictive distribution of a real target. With likelihood.Quantiles it has only quantiles,
+// coverage and the pinball loss. It is an error if the likelihood is no likelihood.Regression, likelihood.Distribution
+// or likelihood.Quantiles. A nil Likelihood is an error too, unless the prediction has a Mixture.
 func (p *Prediction) Predictive() (*Predictive, error) {
 	if len(p.Mean) > 0 {
 		variances := p.Variances()
@@ -96,8 +95,8 @@ func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
 	return d
 }
 
-// Crossed is the part of the inputs at which the quantiles of a likelihood.Quantiles were not in the order of their levels,
-// before they were sorted; 0 of other likelihoods.
+// Crossed returns the fraction of the inputs at which the quantiles of a likelihood.Quantiles were not in ascending
+// order and had to be sorted. It is 0 for other likelihoods.
 func (d *Predictive) Crossed() float64 { return float64(d.crossed) / float64(d.n) }
 
 var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density or moments; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
@@ -109,10 +108,9 @@ func (d *Predictive) checkTargets(targets []float64) error {
 	return nil
 }
 
-// LogDensity is log p(y_i | x_i) of each target, [N], in nats: the logarithm of the mean
-// over the samples of the density, or of the probability of a count. Targets have the
-// scale of those of the training; for targets divided by a standard deviation s, the
-// density of the original ones is lower by log s.
+// LogDensity returns log p(y_i | x_i) of each target in nats, [N]: the logarithm of the mean density over the samples,
+// or of the mean probability of a count. If targets were divided by s for training, log densities of the original
+// targets are smaller by log s. It is an error with likelihood.Quantiles, and if there are not N targets.
 func (d *Predictive) LogDensity(targets []float64) ([]float64, error) {
 	if d.at == nil {
 		return nil, errNoDensity
@@ -140,9 +138,8 @@ func cdf(components []likelihood.Univariate, y float64) float64 {
 	return sum / float64(len(components))
 }
 
-// Moments are the mean and the standard deviation of the target at each input,
-// [N], the noise of the observation included. A heavy-tailed distribution may have
-// none, and gives NaN or infinity.
+// Moments returns the mean and the standard deviation of the target at each input, [N], with the observation noise.
+// They are NaN or infinite if the distribution has none. It is an error with likelihood.Quantiles.
 func (d *Predictive) Moments() (mean, std []float64, err error) {
 	if d.at == nil {
 		return nil, nil, errNoDensity
@@ -161,9 +158,9 @@ func (d *Predictive) Moments() (mean, std []float64, err error) {
 	return mean, std, nil
 }
 
-// Quantile is the smallest y with p(Y <= y | x_i) >= level at each input, [N]. Of
-// likelihood.Quantiles it is the mean over the samples of the network's quantile, and
-// the level must be one of its Levels; where quantiles cross they are sorted (see Crossed).
+// Quantile returns the smallest y with p(Y <= y | x_i) >= level at each input, [N]; level is above 0 and below 1. With
+// likelihood.Quantiles it returns the mean of the network's quantile over the samples, and level must be one of Levels;
+// quantiles that cross are sorted (see Crossed).
 func (d *Predictive) Quantile(level float64) ([]float64, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the quantile at level %g was asked for; it must be above 0 and below 1", level)
@@ -224,7 +221,8 @@ func quantile(components []likelihood.Univariate, level float64) (float64, error
 	return high, nil
 }
 
-// Pinball is the mean loss of likelihood.Quantiles at the targets, summed over the levels (see its NLL), in the units of training.
+// Pinball returns the mean pinball loss of the targets, summed over the levels (see likelihood.Quantiles.NLL), in the
+// units of the training targets. It is an error with any other likelihood.
 func (d *Predictive) Pinball(targets []float64) (float64, error) {
 	if d.levels == nil {
 		return 0, errors.New("only likelihood.Quantiles has a pinball loss, at its Levels; other distributions have LogDensity and quantiles at all levels")
@@ -239,15 +237,14 @@ func (d *Predictive) Pinball(targets []float64) (float64, error) {
 	return loss, d.checkTargets(targets)
 }
 
-// Coverage is the part of the targets within the central interval of the given level,
-// from Quantile((1-level)/2) to Quantile((1+level)/2), both included: of a calibrated
-// prediction about the level. Of counts it may be more, as their intervals contain at
-// least the level.
+// Coverage returns the fraction of the targets in the central interval of the given level, from Quantile((1-level)/2)
+// to Quantile((1+level)/2), bounds included. For a calibrated prediction it is about the level. For counts it may be
+// higher, because their intervals contain at least the level.
 func (d *Predictive) Coverage(targets []float64, level float64) (float64, error) {
 	return d.Between(targets, (1-level)/2, (1+level)/2)
 }
 
-// Between is the part of the targets from Quantile(low) to Quantile(high), both included.
+// Between returns the fraction of the targets from Quantile(low) to Quantile(high), bounds included.
 func (d *Predictive) Between(targets []float64, low, high float64) (float64, error) {
 	if err := d.checkTargets(targets); err != nil {
 		return 0, err

@@ -2,6 +2,6 @@
 //
 //	p(y | x) = 1/M sum_m p(y | network_m(x)),
 //
-// each of M draws with fresh noise in all layers. Marginals is the closed form for networks whose last layer is a Gaussian
-// process.
+// where each of the M samples has fresh noise in all layers. For networks whose last layer is a Gaussian process,
+// Marginals computes the distribution of the network's function in closed form.
 package predict

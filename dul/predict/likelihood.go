@@ -18,9 +18,9 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// NLL is the mean negative log-likelihood of the answers in nats: of targets [N*columns], or of labels [N], the other being
-// nil. unit is the size of a target of 1 in the data's own units, in which the density of real targets then is; 1 leaves it in
-// the units of training. Quantiles have no likelihood; of them it is an error.
+// NLL returns the mean negative log-likelihood in nats of the targets, [N, columns] row-major, or of the labels, [N];
+// the other is nil. If targets were divided by a unit for training, pass it to get the NLL of the original targets,
+// else 1. It is an error with likelihood.Quantiles, which has no density, and if unit is not positive.
 func (p *Prediction) NLL(targets []float64, labels []int, unit float64) (float64, error) {
 	if !(unit > 0) {
 		return 0, fmt.Errorf("the unit of the targets is %g; it must be positive", unit)
@@ -36,9 +36,10 @@ func (p *Prediction) NLL(targets []float64, labels []int, unit float64) (float64
 	return -stat.Mean(densities, nil) + columns*math.Log(unit), nil
 }
 
-// LogDensities are log p(y_i | x_i) of the answers, targets [N*columns] or labels [N], the other being nil: the logarithm of
-// the mean over the samples, [N], in the units of training. Of a likelihood that says no more than its NLL, they are computed by
-// the model that made the prediction, with the parameters that the likelihood has now. Quantiles have none; of them it is an error.
+// LogDensities returns log p(y_i | x_i) of the targets, [N, columns] row-major, or of the labels, [N]; the other is
+// nil. The result, [N], is the logarithm of the mean over the samples, in nats and the units of the training targets. A
+// likelihood that has only an NLL is evaluated by the model that made the prediction, with the likelihood's present
+// parameters. It is an error with likelihood.Quantiles.
 func (p *Prediction) LogDensities(targets []float64, labels []int) ([]float64, error) {
 	switch {
 	case (targets == nil) == (labels == nil):

@@ -13,11 +13,10 @@ import (
 	"densityuncertainty/dul/nets"
 )
 
-// Marginals are the posterior of a regression's function at each input by itself,
-// in closed form, where it is Gaussian: of a model with likelihood.Gaussian and a
-// network that has Moments, such as a nets.ResidualMLP with a Gaussian process as
-// its head. They are a mixture of one component for each replica, or a single one
-// without replicas. Values that are not finite are an error, but not with replicas.
+// Marginals returns the posterior of the network's function at each input, in closed form, where it is Gaussian. The
+// model needs likelihood.Gaussian and a network with the method Moments, such as a nets.ResidualMLP whose head is a
+// Gaussian process. There is one prediction for each replica, whose Mixture has one component. NaN or infinite values
+// are an error for a model without replicas; with replicas they are returned.
 func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]*Prediction, error) {
 	if m == nil {
 		return nil, errNoModel

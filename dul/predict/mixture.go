@@ -19,20 +19,18 @@ import (
 //
 //	p(y | x_i) = 1/M sum_m N(y | Mean[m][i], Std[m][i]^2 + NoiseStd[m][i]^2).
 type Mixture struct {
-	// Mean holds the components' means, [M][N]: the network's function in sample m.
+	// Mean holds the components' means, [M][N]: the values of the network's function in sample m.
 	Mean [][]float64
-	// Std is the deviation of the function within a component, [M][N]; nil where
-	// each component is a single function.
+	// Std is the standard deviation of the function within a component, [M][N]; nil if each component is a single
+	// function.
 	Std [][]float64
-	// NoiseStd is the deviation of the observation noise, [M][N]. Rows may share
-	// memory.
+	// NoiseStd is the standard deviation of the observation noise, [M][N]. Rows may share memory.
 	NoiseStd [][]float64
 }
 
-// Moments are the mean and the standard deviation of the function at each input,
-// without observation noise; the deviation is that of the population of samples
-// (divided by M). Without components, as of a classification, there are none of them.
-// It panics where components are of different lengths, which Mix refuses.
+// Moments returns the mean and the standard deviation of the function at each input, [N], without observation noise.
+// The standard deviation divides by M, not M-1. Both are nil if there are no components, as for a classification. It
+// panics if components have different lengths; Mix refuses such components.
 func (m Mixture) Moments() (mean, std []float64) {
 	if len(m.Mean) == 0 {
 		return nil, nil
@@ -61,9 +59,8 @@ func (m Mixture) Moments() (mean, std []float64) {
 	return mean, std
 }
 
-// Variances are those of the target in each component, [M][N]: with Mean what
-// metrics.MonteCarloNLL takes. It panics where lists are of different lengths,
-// which Mix refuses.
+// Variances returns the variance of the target in each component, [M][N]; metrics.MonteCarloNLL takes it with Mean. It
+// panics if components have different lengths; Mix refuses such components.
 func (m Mixture) Variances() [][]float64 {
 	all := make([][]float64, len(m.Mean))
 	for k, noise := range m.NoiseStd {
@@ -78,10 +75,9 @@ func (m Mixture) Variances() [][]float64 {
 	return all
 }
 
-// FunctionQuantile is a quantile of the function at each input, [N], without
-// observation noise: that of the Gaussians where components have a deviation, and
-// else that of the samples, between neighbours by linear interpolation. See
-// Prediction.Predictive for quantiles of the target.
+// FunctionQuantile returns the quantile at level q of the function at each input, [N], without observation noise. If
+// components have a Std, it is the quantile of the mixture of Gaussians. Otherwise it is the quantile of the M samples,
+// interpolated linearly. Prediction.Predictive has quantiles of the target. It panics if there are no components.
 func (m Mixture) FunctionQuantile(q float64) []float64 {
 	curve, samples := make([]float64, len(m.Mean[0])), make([]float64, len(m.Mean))
 	for i := range curve {
@@ -108,8 +104,7 @@ func (m Mixture) FunctionQuantile(q float64) []float64 {
 	return curve
 }
 
-// NoiseDeviation is the root of the mean noise variance over components and
-// inputs: the deviation of noise that is the same at all inputs.
+// NoiseDeviation returns the square root of the noise variance, averaged over components and inputs.
 func (m Mixture) NoiseDeviation() float64 {
 	var noise []float64
 	varies := m.NoiseVaries()
@@ -122,16 +117,14 @@ func (m Mixture) NoiseDeviation() float64 {
 	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
 }
 
-// NoiseVaries says whether the noise of some component differs between inputs, as
-// of likelihood.Heteroscedastic.
+// NoiseVaries reports whether the noise of a component differs between inputs, as with likelihood.Heteroscedastic.
 func (m Mixture) NoiseVaries() bool {
 	return slices.ContainsFunc(m.NoiseStd, func(component []float64) bool { return slices.Min(component) < slices.Max(component) })
 }
 
-// Mix is the mixture of several models' predictions at the same inputs, such as
-// the members of an ensemble; all components have the same weight. In a mixture of
-// members with and without Std the latter have 0. An error says which member has no
-// components, or is no regression at as many inputs as the first.
+// Mix returns the mixture of several models' predictions at the same inputs, such as the members of an ensemble. All
+// components have the same weight. If only some members have a Std, it is 0 for the others. It is an error if a member
+// has no components, or has another number of inputs than the first.
 func Mix(members ...Mixture) (Mixture, error) {
 	var all Mixture
 	if len(members) == 0 {
@@ -180,14 +173,14 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 	appendEach(&m.NoiseStd, noise)
 }
 
-// Ensemble is the prediction of an ensemble: the mixture of its members' predictions at the same inputs, of one likelihood and
-// with equal weights. Energies, and outputs that are kept with probabilities, are taken from the first member. The mutual
-// information of label and network is
+// Ensemble returns the prediction of an ensemble: the mixture, with equal weights, of its members' predictions at the
+// same inputs. All members must have the same likelihood. For a classification, Outputs are those of the first member
+// alone, and so are Energies always. The mutual information of label and network is
 //
 //	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
 //
-// with the entropy H and with the mutual information I_m of label and sample of each member, in nats. An error says which
-// member has not as many inputs as the first.
+// in nats, where H is the entropy and I_m the mutual information of label and sample in member m. It is an error if a
+// member has another number of inputs than the first.
 func Ensemble(members ...*Prediction) (*Prediction, error) {
 	if len(members) == 0 {
 		return nil, errNoMembers

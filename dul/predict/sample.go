@@ -24,32 +24,30 @@ import (
 type Options struct {
 	// Samples is the number M of samples; 0 means 25, as in the paper.
 	Samples int
-	// BatchSize is the number of inputs that are computed at once; 0 means all, but at most 4096, and of images 128 on the pure Go
-	// backend and 500 on any other. With Training 0 means all of any others.
+	// BatchSize is the number of inputs that are computed at once. 0 means at most 4096; for images 128 on the pure Go
+	// backend and 500 on others. With Training, 0 means all inputs if they are nets.Floats.
 	BatchSize int
-	// KeepOutputs keeps the outputs of all samples also where class probabilities
-	// are computed of them.
+	// KeepOutputs keeps the outputs of all samples of a classification too, as Prediction.Outputs.
 	KeepOutputs bool
-	// Energies asks for the energies of the layers' inputs; that no layer has an energy model is an error.
+	// Energies asks for the energies of the layers' inputs. It is an error if no layer has an energy model.
 	Energies bool
-	// Seed fixes the draws: with it they depend on nothing but Seed, the model's own
-	// seeds and parameters, and the numbers of sample and input. The same call gives the
-	// same draws whatever was computed before, and whatever BatchSize
-	// is (but for rounding). They are drawn on the host on all backends. Nil continues
-	// the model's stream of noise: a second call gives other draws.
+	// Seed, if not nil, makes the noise depend only on Seed, on the model's own seeds and parameters, and on the
+	// numbers of sample and input. The same call then returns the same prediction, whatever was computed before, and up
+	// to rounding for every BatchSize. The noise is drawn on the host on all backends. If Seed is nil, each call
+	// continues the model's stream of noise and gets other draws.
 	Seed *uint64
-	// Alike gives each input the draws that it would have as the only one, so that equal inputs have equal predictions. It needs a
+	// Alike gives every input the noise of the first input, so that equal inputs have equal predictions. It needs a
 	// Seed.
 	Alike bool
-	// Coherent makes each sample one function of the input: all inputs share its noise, in all batches. At each input by
-	// itself predictions have the same distribution as without it; see dul.Density.Dense. It needs a Seed. Layers without
-	// coherent draws are an error: those with noise for each pixel, Gaussian processes, and the settings of dul.Density that Dense names.
+	// Coherent makes each sample one function of the input: all inputs share its noise. At each single input the
+	// prediction has the same distribution as without it (see dul.Density.Dense). It needs a Seed, and excludes
+	// Training. It is an error for layers that have no coherent draws: layers with noise for each pixel, Gaussian
+	// processes, and the settings of dul.Density that Dense names.
 	Coherent bool
-	// Training applies the network as in training: batch normalisation uses the
-	// statistics of the batch, so that an untrained network can be asked too, and
-	// the running statistics move.
+	// Training applies the network as in training: batch normalisation uses the statistics of the batch and updates its
+	// running statistics. Use it for an untrained network.
 	Training bool
-	// Progress, if not nil, hears of the number of inputs done after each batch.
+	// Progress, if not nil, is called after each batch with the number of inputs that are done.
 	Progress func(done, total int)
 }
 
@@ -88,15 +86,14 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) Options {
 // mostRows is how many rows are computed at once unless Options say so: more take more memory and no less time.
 const mostRows = 4096
 
-// A Prediction is what M samples say of N inputs. NLL and LogDensities measure it, whatever the likelihood, and Predictive is
-// the distribution of a real target.
+// A Prediction holds what M samples predict at N inputs. NLL and LogDensities score it for every likelihood; Predictive
+// returns the distribution of a real target.
 type Prediction struct {
-	// Likelihood is that of the model, by which the numbers below have a meaning.
+	// Likelihood is the model's. It decides which of the following fields are set.
 	Likelihood likelihood.Likelihood
 
-	// Outputs are the network's, [M][N*Width]: for a likelihood.Classification its likelihood.Logits, and only
-	// with Options.KeepOutputs; nil for a likelihood.Regression or
-	// likelihood.Distribution: see Mixture and Parameters.
+	// Outputs are the network's outputs, [M][N*Width]. For a likelihood.Classification they are its likelihood.Logits,
+	// and set only with Options.KeepOutputs. They are nil for a likelihood.Regression or likelihood.Distribution.
 	Outputs [][]float64
 	// Width is the number of outputs for each input.
 	Width int
@@ -104,23 +101,20 @@ type Prediction struct {
 	// Mixture is the predictive distribution for a likelihood.Regression.
 	Mixture
 
-	// Parameters are those of the target's distribution for any other
-	// likelihood.Distribution, [M][N*Width]. See Predictive.
+	// Parameters are the parameters of the target's distribution, [M][N*Width], for a likelihood.Distribution that is
+	// no likelihood.Regression.
 	Parameters [][]float64
 
-	// Probabilities are p(y | x) = 1/M sum_m p(y | outputs_m(x)), [N*Width], for a
-	// likelihood.Classification.
+	// Probabilities are p(y | x) = 1/M sum_m p(y | outputs_m(x)), [N*Width], for a likelihood.Classification.
 	Probabilities []float64
-	// MutualInformation is that between label and sample, in nats, [N]: the
-	// entropy of Probabilities minus the mean entropy of the samples.
+	// MutualInformation is the mutual information of label and sample in nats, [N]: the entropy of Probabilities minus
+	// the mean entropy of the samples' probabilities.
 	MutualInformation []float64
 
-	// Energies are those of the layers' inputs, in the order in which the network
-	// applies the layers; nil without Options.Energies.
+	// Energies are the energies of the layers' inputs, in the order of the layers; nil without Options.Energies.
 	Energies []LayerEnergy
-	// LastConvolution is the number in Energies of the paper's score of inputs unlike
-	// the training data: at the last convolution that sees more than one pixel; -1 if
-	// Energies has none.
+	// LastConvolution is the index in Energies of the last convolution that sees more than one pixel, or -1. Its energy
+	// is the paper's score for inputs unlike the training data.
 	LastConvolution int
 
 	// Of a likelihood that says no more than its NLL: the model, and with replicas which one it was, or the members of an ensemble.
@@ -129,19 +123,19 @@ type Prediction struct {
 	members []*Prediction
 }
 
-// A LayerEnergy is the energy E(h) of the input h of a layer at N inputs: of an
-// image the mean over positions, and not clipped.
+// A LayerEnergy is the energy E(h) of the input h of one layer, at N inputs of the network. For an image it is the mean
+// over positions. It is not clipped.
 type LayerEnergy struct {
-	// Layer is the layer's scope below the network's, see nets.Energies.
+	// Layer is the layer's scope below the network's, as in nets.LayerEnergy.
 	Layer string
-	Mean  []float64 // over the samples, [N]
+	Mean  []float64 // mean over the samples, [N]
 }
 
-// A Predictor predicts by a model again and again. It compiles a graph when it sees another shape of a batch of inputs than
-// the time before, and always uses the parameters that the model has. Several goroutines may use it: they take turns, as
-// do all predictions by one model. A training of the model must be over. If the numbers of inputs differ from call to call,
-// set Options.BatchSize. On pure Go the outputs of an input alone differ from those in a batch in the last digits of
-// float32, by up to 4e-7 of the largest output.
+// A Predictor makes many predictions by one model. It always uses the model's present parameters; do not train the
+// model meanwhile. It compiles a graph whenever the shape of a batch differs from the previous call's, so set
+// Options.BatchSize if the number of inputs varies. Several goroutines may use a Predictor: all predictions by one
+// model take turns. On the pure Go backend the outputs of a single input differ from those in a batch by up to 4e-7 of
+// the largest output.
 type Predictor struct {
 	model   *nets.Model
 	options Options
@@ -151,7 +145,7 @@ type Predictor struct {
 
 var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
 
-// NewPredictor returns a Predictor. Options that cannot be are an error. Close frees it.
+// NewPredictor returns a Predictor with the options. Invalid options are an error. Call Close to free the Predictor.
 func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 	if m == nil {
 		return nil, errNoModel
@@ -159,8 +153,9 @@ func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
 	return &Predictor{model: m, options: o}, errors.Join(m.Check(), o.check())
 }
 
-// Predict predicts by a model without replicas. Batch normalisation uses its running statistics; the noise of the layers is
-// drawn anew for every sample, that of weights also for every batch. Outputs that are not finite are an error.
+// Predict returns the prediction of a model without replicas. Batch normalisation uses its running statistics, unless
+// Training is set. Noise is drawn for every sample; noise of weights also for every batch, unless there is a Seed. NaN
+// or infinite outputs are an error that wraps metrics.ErrValue.
 func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, error) {
 	all, err := p.PredictReplicas(ctx, x)
 	if err != nil {
@@ -169,8 +164,8 @@ func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, er
 	return all[0], nil
 }
 
-// PredictReplicas predicts by each replica of a model at its own inputs x[r], which are nets.Floats. The predictions of a
-// replica that diverged are NaN; this is not an error. A model without replicas has one set of inputs, as Predict has.
+// PredictReplicas returns the prediction of each replica r at its own inputs x[r], which are nets.Floats. A replica
+// that diverged predicts NaN without an error. A model without replicas takes one set of inputs, as Predict does.
 func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Inputs) ([]*Prediction, error) {
 	all, err := p.predict(ctx, x...)
 	if err == nil && p.model.Replicas == 0 {
@@ -195,7 +190,7 @@ func (p *Predictor) drop() error {
 	return err
 }
 
-// Sample is Predictor.Predict for a single call.
+// Sample makes one prediction by a model without replicas; see Predictor.Predict.
 func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (found *Prediction, err error) {
 	p, err := NewPredictor(m, o)
 	if err != nil {
@@ -205,7 +200,7 @@ func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (found
 	return p.Predict(ctx, x)
 }
 
-// SampleReplicas is Predictor.PredictReplicas for a single call.
+// SampleReplicas makes one prediction by each replica of a model; see Predictor.PredictReplicas.
 func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Inputs, o Options) (found []*Prediction, err error) {
 	p, err := NewPredictor(m, o)
 	if err != nil {
@@ -308,9 +303,9 @@ const mostCopies = 5
 // tiledRows is how many rows a batch has at most that has the rows of several samples.
 const tiledRows = 512
 
-// compile prepares the graph. Where it draws its own noise it has a copy of the network for each of several samples. If each
-// example has noise of its own, by a seed, and only then, samples can be further rows of the batch, which is faster for a
-// few inputs.
+// compile prepares the graph. If the graph draws its own noise, it has copies of the network, one for each of several
+// samples. With a Seed, and noise that differs between examples, several samples are rows of one batch instead, which
+// is faster for few inputs.
 func (p *sampler) compile() error {
 	p.regression, _ = p.model.Likelihood.(likelihood.Regression)
 	if p.regression == nil {
