@@ -106,6 +106,14 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 			return nil, err
 		}
 	}
+	type former interface { // Classification was, and says nothing of probabilities
+		Correct(outputs, labels *graph.Node) *graph.Node
+	}
+	if _, is := l.(likelihood.Classification); !is {
+		if _, is := l.(former); is {
+			return nil, fmt.Errorf("a likelihood of type %T has the method Correct, by which nothing is predicted any more; replace it by LogProbabilities (likelihood.Classification)", l)
+		}
+	}
 	if l != nil && l.Outputs() < 1 {
 		return nil, fmt.Errorf("a likelihood of type %T has %d outputs; at least 1 is needed", l, l.Outputs())
 	}

@@ -90,6 +90,11 @@ func (u unnoted) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return u.layers.Dense(s.In("output"), x, outputs)
 }
 
+// former has the method by which a likelihood was a classification.
+type former struct{ likelihood.Gaussian }
+
+func (former) Correct(outputs, _ *graph.Node) *graph.Node { return outputs }
+
 // What cannot be is an error that names it, before anything is trained.
 func TestRefused(t *testing.T) {
 	none, ctx := baselines.Deterministic{}, context.Background()
@@ -155,6 +160,7 @@ func TestRefused(t *testing.T) {
 		{"targets for classes", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Categorical{Classes: 2} },
 			"the training data: there are Targets where likelihood.Categorical needs Labels"},
 		{"a likelihood without levels", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Quantiles{} }, "likelihood.Quantiles has no Levels"},
+		{"a classification of an earlier version", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = former{} }, "replace it by LogProbabilities"},
 		{"standardised counts", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Poisson{} }, "is of counts"},
 		{"a layer that returns nothing", small(nothing{}), func(e *experiment.Experiment) {}, "layer /model/network/hidden_0 of type experiment_test.nothing, for inputs (Float32)[7, 2]: it returned nil"},
 		{"a layer that is too wide", small(wide{}), func(e *experiment.Experiment) {}, "where the likelihood of type likelihood.Gaussian needs 1"},

@@ -96,6 +96,9 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 		t.Rows = append(t.Rows, count)
 	}
 	for _, test := range family.Tests() {
+		if test.Difference == nil {
+			continue
+		}
 		test.Of.Text, test.Of.Difference = fmt.Sprintf("%s, n=%d", test.Text(), pairs[test.Of]), test.Difference
 		if test.Verdict != report.NotSignificant {
 			test.Of.Text += " *"

@@ -27,12 +27,11 @@ type Family[K comparable] struct {
 	names       []K
 	differences []metrics.Difference
 	higher      []bool    // is better
-	alone       []Test[K] // with a verdict because only one side diverged
+	untested    []Test[K] // because only one side diverged, or all differences are equal
 }
 
 // Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
-// not of the same splits, or of fewer than two or the least number of splits that is asked for, or if the differences are
-// equal but for rounding, the family stays as it is.
+// not of the same splits, or of fewer than two or the least number of splits that is asked for, the family stays as it is.
 func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 	splits := slices.Sorted(maps.Keys(values))
 	if len(splits) < max(least, 2) || !slices.Equal(splits, slices.Sorted(maps.Keys(reference))) {
@@ -44,6 +43,7 @@ func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 	}
 	d := metrics.PairedDifference(a, b, f.TestTrain, Confidence)
 	if math.IsNaN(d.P) {
+		f.untested = append(f.untested, Test[K]{Of: name, Verdict: report.NotSignificant})
 		return
 	}
 	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, false)
@@ -59,7 +59,7 @@ func (f *Family[K]) AddMean(name K, x *Index, m Mean) {
 		return
 	}
 	if verdict := x.DivergedAlone(m.Of, m.Against); verdict != "" {
-		f.alone = append(f.alone, Test[K]{Of: name, Verdict: verdict})
+		f.untested = append(f.untested, Test[K]{Of: name, Verdict: verdict})
 		return
 	}
 	if f.TestTrain = 0; m.By == nil {
@@ -93,14 +93,15 @@ func testTrain(data experiment.Source, splits []int) float64 {
 
 // A Test is the verdict on a comparison, report.Better, Worse or NotSignificant, and the difference that was tested. If runs of
 // one side diverged and none of the other's (Index.DivergedAlone), the verdict is against that side without a test, whichever
-// way the metric is better: Difference is nil.
+// way the metric is better: Difference is nil. It is nil, too, if all differences are equal but for rounding, so that there is no
+// test and the verdict is report.NotSignificant.
 type Test[K comparable] struct {
 	Of K
 	*metrics.Difference
 	Verdict string
 }
 
-// Tests returns the tests of a family in the order in which they were added, and then those of which one side diverged.
+// Tests returns the tests of a family in the order in which they were added, and then those without a Difference.
 func (f *Family[K]) Tests() []Test[K] {
 	p := make([]float64, len(f.differences))
 	for i, d := range f.differences {
@@ -118,7 +119,7 @@ func (f *Family[K]) Tests() []Test[K] {
 		}
 		tests = append(tests, Test[K]{f.names[i], d, verdict})
 	}
-	return append(tests, f.alone...)
+	return append(tests, f.untested...)
 }
 
 // Text is the difference with its interval, with three decimals, or two digits of the largest number if three decimals show
@@ -160,5 +161,24 @@ func Verdicts[K comparable](tests []Test[K]) map[string]int {
 // Tally is Verdicts as a sentence.
 func Tally[K comparable](tests []Test[K]) string {
 	n := Verdicts(tests)
-	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant])
+	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant%s.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant], Equal(tests))
+}
+
+// Equal says, after other words, how many comparisons have no test because all differences are equal; "" for none.
+func Equal[K comparable](tests []Test[K]) string {
+	n := 0
+	for _, t := range tests {
+		if t.Difference == nil && t.Verdict == report.NotSignificant {
+			n++
+		}
+	}
+	return EqualIn(n)
+}
+
+// EqualIn is Equal for n comparisons.
+func EqualIn(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; all differences are equal in %d, so that there is no test", n)
 }

@@ -77,6 +77,6 @@ func (claim gapClaim) check(x *tables.Index) (tables.Claim, error) {
 	default:
 		c.Verdict = tables.Holds
 	}
-	c.Evidence = "Gap ratio: " + strings.Join(parts, ", ")
+	c.Evidence = "Gap ratio: " + strings.Join(parts, ", ") + tables.Equal(tests)
 	return c, nil
 }

@@ -131,7 +131,7 @@ func (x metric) bestOnMost(tested report.Table, s experiment.Grid) tables.Claim 
 // that does not, by a table with bounds in which the control is the reference.
 func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	column := slices.Index(t.Columns, methods.Density.Name) - 1
-	n, compared, bound := map[string]int{}, 0, ""
+	n, compared, equal, bound := map[string]int{}, 0, 0, ""
 	var alone []string // the data sets on which density uncertainty diverged and the control did not
 	for _, row := range t.Rows {
 		switch {
@@ -141,6 +141,9 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 		case row.Cells[column].Verdict != "":
 			n[row.Cells[column].Verdict]++
 			compared++
+			if row.Cells[column].Difference == nil && row.Cells[column].Verdict == report.NotSignificant {
+				equal++
+			}
 			if row.Cells[column].Verdict == report.Worse && row.Cells[column].Difference == nil {
 				alone = append(alone, row.Name)
 			}
@@ -163,7 +166,7 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	if n[report.Better] == 0 && bound != "" {
 		evidence = append(evidence, "mean within "+bound+" nats")
 	}
-	return claim("abstract, section 2", text, s.Title, strings.Join(evidence, ", "), compared, n[report.Better], n[report.Worse])
+	return claim("abstract, section 2", text, s.Title, strings.TrimPrefix(strings.Join(evidence, ", ")+tables.EqualIn(equal), "; "), compared, n[report.Better], n[report.Worse])
 }
 
 // claimsOfGaps check the paper's criterion where it matters, on test inputs between the training inputs: that the variance of
@@ -177,6 +180,7 @@ func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 		if higher+lower == 0 {
 			evidence = fmt.Sprintf("rank correlation significant on none of %d", compared)
 		}
+		evidence += tables.Equal(tests)
 		all = append(all, claim("section 2", "Between the training inputs the density makes the variance rank errors better", s.Title, evidence, compared, higher, lower))
 	}
 	return all, nil
@@ -205,6 +209,6 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 	tests := family.Tests()
 	n, compared := tables.Verdicts(tests), len(tests)
 	better, worse := n[report.Better], n[report.Worse]
-	evidence := fmt.Sprintf("held-out NLL with 0.1 better in %d, worse in %d of %d comparisons with lower ones", better, worse, compared)
+	evidence := fmt.Sprintf("held-out NLL with 0.1 better in %d, worse in %d of %d comparisons with lower ones", better, worse, compared) + tables.Equal(tests)
 	return []tables.Claim{claim("appendix, UCI details", "Initial deviations below 0.1 overfit", "", evidence, compared, better, worse)}, nil
 }

@@ -175,6 +175,12 @@ func TestLowerStart(t *testing.T) {
 			lost[i].Diverged, lost[i].Metrics = true, nil
 		}
 	}
+	shifted := startsScored("yacht", map[float64]float64{0.003: 1, 0.01: 1, 0.03: 1, 0.1: 1})
+	for _, r := range shifted { // by the same on all splits
+		if r.Experiment.Method.Layers.(dul.Density).InitStd < start {
+			r.Metrics[experiment.MetricNLL]++
+		}
+	}
 	for _, c := range []struct {
 		name, verdict, evidence string
 		lines                   []experiment.Result
@@ -185,6 +191,7 @@ func TestLowerStart(t *testing.T) {
 		{"lower ones are better", tables.DoesNotHold, "better in 0, worse in 3 of 3", worse},
 		{"both", tables.Mixed, "better in 1, worse in 2 of 3", startsScored("yacht", map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
 		{"the text's start diverged alone", tables.DoesNotHold, "better in 0, worse in 3 of 3", lost},
+		{"all differences are equal", report.NotSignificant, "better in 0, worse in 0 of 3 comparisons with lower ones; all differences are equal in 3, so that there is no test", shifted},
 		{"and elsewhere lower ones are worse", tables.Mixed, "better in 3, worse in 3 of 6", slices.Concat(worseBelow, lost)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

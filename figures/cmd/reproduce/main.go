@@ -139,7 +139,7 @@ func (c command) parse(ctx context.Context, args []string) error {
 		if part.Flag != nil && given[part.Flag] && !part.Flag.IsCumulative() {
 			return usagef("--%s is given twice", part.Flag.Name)
 		}
-		if part.Flag != nil && slices.Contains([]reflect.Kind{reflect.Slice, reflect.String}, part.Flag.Target.Kind()) && part.Flag.Target.Len() == 0 {
+		if part.Flag != nil && part.Flag.Target.Kind() == reflect.String && part.Flag.Target.Len() == 0 {
 			return usagef("--%s is empty, as a variable of a shell that is not set; leave it out if this is meant", part.Flag.Name)
 		}
 		given[part.Flag] = true

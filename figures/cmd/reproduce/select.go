@@ -12,10 +12,10 @@ import (
 // A selection says which experiments a command is about.
 type selection struct {
 	Name     string   `arg:"" help:"The table or figure whose runs are meant, or all. \"reproduce list\" shows them."`
-	Methods  []string `placeholder:"NAMES" help:"Only these methods, separated by commas."`
-	Datasets []string `placeholder:"NAMES" help:"Only these data sets, separated by commas."`
-	Splits   []string `placeholder:"NUMBERS" help:"Only these splits, such as 0,3,7."`
-	Seeds    []string `placeholder:"NUMBERS" help:"Only these seeds."`
+	Methods  []string `sep:"none" placeholder:"NAMES" help:"Only these methods, separated by commas."`
+	Datasets []string `sep:"none" placeholder:"NAMES" help:"Only these data sets, separated by commas."`
+	Splits   []string `sep:"none" placeholder:"NUMBERS" help:"Only these splits, such as 0,3,7."`
+	Seeds    []string `sep:"none" placeholder:"NUMBERS" help:"Only these seeds."`
 }
 
 // experiments are the selected ones, each once. It is an error if one of the names or numbers selects nothing.
@@ -41,15 +41,19 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		if len(by.wanted) == 0 {
 			continue
 		}
+		wanted := strings.Split(strings.Join(by.wanted, ","), ",")
+		if slices.Contains(wanted, "") {
+			return nil, usagef("--%s is empty, as a variable of a shell that is not set, or has two commas in a row or one at an end: %q", by.flag, strings.Join(by.wanted, ","))
+		}
 		var there []string
 		list = slices.DeleteFunc(list, func(e experiment.Experiment) bool {
 			value := by.of(e)
 			if !slices.Contains(there, value) {
 				there = append(there, value)
 			}
-			return !slices.Contains(by.wanted, value)
+			return !slices.Contains(wanted, value)
 		})
-		for _, value := range by.wanted {
+		for _, value := range wanted {
 			if !slices.Contains(there, value) {
 				return nil, usagef("--%s: %s has no experiments of %q; with the other flags there are %s", by.flag, s.Name, value, strings.Join(there, ", "))
 			}
