@@ -73,6 +73,13 @@ var addedMethods = []experiment.Method{methods.Deterministic, methods.Ensemble, 
 // everyMethod are Methods and addedMethods.
 var everyMethod = slices.Concat(Methods(), addedMethods)
 
+// laterMethods were added after the others, and withLater are all. No settings are tuned for them. Their tests are a family of
+// their own, so that they change no verdict on the others.
+var (
+	laterMethods = []experiment.Method{methods.Laplace, methods.SWAG}
+	withLater    = slices.Concat(everyMethod, laterMethods)
+)
+
 // energyMethods are density layers that differ in their energy model alone. The first, whose noise follows nothing, is
 // the control of the others.
 var energyMethods = []experiment.Method{methods.DensityConstant, methods.DensityDiagonal, methods.Density, methods.DensityMixture}

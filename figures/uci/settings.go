@@ -15,6 +15,9 @@ func lines(g experiment.Grid, group string, mean tables.Mean, list []experiment.
 		line := tables.Line{Group: group, Name: title(d)}
 		for _, m := range list {
 			cell := mean.Over(g.Of(d, m))
+			if slices.ContainsFunc(laterMethods, m.Equal) {
+				cell.Family = "later methods"
+			}
 			for _, r := range reference {
 				cell.Best = "lowest"
 				if m.Name != r.Name {
@@ -61,7 +64,7 @@ func tunedGrid(data ...experiment.Source) experiment.Grid {
 // everywhere is the text on all data sets. What this project adds is run on the small ones.
 func everywhere() experiment.Grid {
 	return experiment.Grid{Data: On(tableDatasets()...), List: func(d experiment.Source, m experiment.Method) (experiment.Experiments, error) {
-		if slices.ContainsFunc(addedMethods, m.Equal) && !slices.Contains(SmallDatasets(), d.(Data).Name) {
+		if !slices.ContainsFunc(Methods(), m.Equal) && !slices.Contains(SmallDatasets(), d.(Data).Name) {
 			return nil, nil
 		}
 		return paperGrid().Of(d, m), nil
@@ -98,7 +101,7 @@ func manySamples() experiment.Grid {
 var drawnMethods = []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
 
 // convergedMethods are the columns of ConvergedTable.
-var convergedMethods = slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods)
+var convergedMethods = slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods, laterMethods)
 
 // fewSplits is the number of splits on which the longest trainings are made.
 const fewSplits = 5

@@ -89,7 +89,7 @@ func NLL(x *tables.Index) (report.Table, error) { return nll.table(x) }
 func RMSE(x *tables.Index) (report.Table, error) { return rmse.table(x) }
 
 func (x metric) table(index *tables.Index) (report.Table, error) {
-	list := densityFirst(everyMethod)
+	list := densityFirst(withLater)
 	s := sheet("uci-"+x.Metric, report.MarksPaper, list)
 	for _, dataset := range tableDatasets() {
 		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}

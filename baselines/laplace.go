@@ -1,0 +1,210 @@
+package baselines
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/params"
+)
+
+// Laplace is Laplace's approximation of the posterior of a trained network's last layer (Daxberger et al. 2021, "Laplace Redux").
+// The other layers stay as they are. phi(x) is the input of the last layer and a 1 for its bias, D numbers, and w its trained
+// weights, [D, K]. The posterior of all weights, the outputs of one input side by side, is
+//
+//	N(w, P^-1),   P = H + tau I,
+//	H = sum_i phi_i^T phi_i / sigma^2                               of a regression with K = 1,
+//	H = sum_i (phi_i^T phi_i) (x) (diag(p_i) - p_i p_i^T)           of K classes with p_i = softmax(phi_i w),
+//
+// the full Hessian of the negative log likelihood of all training examples.
+type Laplace struct {
+	// PriorPrecision is tau. 0 takes the tau with the largest marginal likelihood, given w:
+	//
+	//	log p(data | tau) = log p(data | w) - tau/2 |w|^2 + D K/2 log tau - 1/2 log det P.
+	//
+	// A weight decay d of train.SGD is the tau d N for N training examples.
+	PriorPrecision float64
+}
+
+// A LastLayer is a posterior of a last layer, which Laplace makes.
+type LastLayer struct {
+	PriorPrecision float64 // tau
+	// LogMarginal is log p(data | tau) without log p(data | w), which tau does not change.
+	LogMarginal float64
+	width       int        // of the features, D - 1
+	weights     *mat.Dense // [D, K]
+	root        *mat.Dense // R with R R^T = P^-1, [D K, D K], the outputs of one feature side by side
+}
+
+// Regression is the posterior of a layer with one output, given the training features, [N*width] row-major, its weights, the
+// bias last, [width+1], and the variance sigma^2 of the observation noise.
+func (l Laplace) Regression(features []float64, width int, weights []float64, noiseVariance float64) (*LastLayer, error) {
+	if !(noiseVariance > 0) || math.IsInf(noiseVariance, 1) {
+		return nil, fmt.Errorf("baselines.Laplace: the noise variance is %g; it must be positive: has the training diverged?", noiseVariance)
+	}
+	return l.posterior(features, width, weights, 1, func([]float64) []float64 { return []float64{1 / noiseVariance} })
+}
+
+// Classification is the posterior of a layer with a logit for each class, given the training features, [N*width] row-major, and
+// its weights, the biases in the last row, [(width+1)*classes] row-major.
+func (l Laplace) Classification(features []float64, width int, weights []float64, classes int) (*LastLayer, error) {
+	return l.posterior(features, width, weights, classes, func(logits []float64) []float64 {
+		p := metrics.Softmax(logits, classes, 1)
+		hessian := make([]float64, classes*classes)
+		for a := range p {
+			for b := range p {
+				hessian[a*classes+b] = -p[a] * p[b]
+			}
+			hessian[a*classes+a] += p[a]
+		}
+		return hessian
+	})
+}
+
+// posterior is that of K outputs, of which hessian is the Hessian of an example's negative log likelihood, [K*K].
+func (l Laplace) posterior(features []float64, width int, weights []float64, outputs int, hessian func(outputs []float64) []float64) (*LastLayer, error) {
+	switch {
+	case !(l.PriorPrecision >= 0) || math.IsInf(l.PriorPrecision, 1):
+		return nil, fmt.Errorf("baselines.Laplace.PriorPrecision is %g; it must be positive, or 0 for the one with the largest marginal likelihood", l.PriorPrecision)
+	case width < 1 || outputs < 1 || len(features) == 0 || len(features)%width != 0 || len(weights) != (width+1)*outputs:
+		return nil, fmt.Errorf("baselines.Laplace: %d features of width %d and %d weights for %d outputs; want a multiple of the width, and (width+1) times the outputs", len(features), width, len(weights), outputs)
+	case params.NotFinite(features) >= 0 || params.NotFinite(weights) >= 0:
+		return nil, errors.New("baselines.Laplace: features or weights are not finite: has the training diverged?")
+	}
+	p := &LastLayer{PriorPrecision: l.PriorPrecision, width: width, weights: mat.NewDense(width+1, outputs, weights)}
+	size := len(weights)
+	sum := mat.NewSymDense(size, nil)
+	phi := p.phi(features)
+	n, d := phi.Dims()
+	f := new(mat.Dense)
+	f.Mul(phi, p.weights)
+	for i := range n {
+		row, h := phi.RawRowView(i), hessian(f.RawRowView(i))
+		for a := range d {
+			for b := a; b < d; b++ {
+				for k := range outputs {
+					for j := range outputs {
+						if r, c := a*outputs+k, b*outputs+j; r <= c {
+							sum.SetSym(r, c, sum.At(r, c)+row[a]*row[b]*h[k*outputs+j])
+						}
+					}
+				}
+			}
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(sum, true) {
+		return nil, errors.New("baselines.Laplace: the eigenvalues of the Hessian were not found")
+	}
+	curvatures := eigen.Values(nil)
+	for i, c := range curvatures {
+		curvatures[i] = max(c, 0) // never negative but by rounding
+	}
+	squares := floats.Dot(weights, weights)
+	if p.PriorPrecision == 0 {
+		var err error
+		if p.PriorPrecision, err = mostLikelyPrecision(curvatures, squares); err != nil {
+			return nil, err
+		}
+	}
+	tau := p.PriorPrecision
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	p.root = mat.NewDense(size, size, nil)
+	p.LogMarginal = (float64(size)*math.Log(tau) - tau*squares) / 2
+	for i, c := range curvatures {
+		p.LogMarginal -= math.Log(c+tau) / 2
+		curvatures[i] = 1 / math.Sqrt(c+tau)
+	}
+	p.root.Mul(&vectors, mat.NewDiagDense(size, curvatures))
+	return p, nil
+}
+
+// mostLikelyPrecision is the tau at which the derivative of the log marginal likelihood is 0, the only root of
+//
+//	sum_j c_j / (c_j + tau) = tau |w|^2,
+//
+// whose left side falls with tau.
+func mostLikelyPrecision(curvatures []float64, squares float64) (float64, error) {
+	if !(squares > 0) || !(floats.Max(curvatures) > 0) {
+		return 0, errors.New("baselines.Laplace: the data or the weights are all 0, so that no prior precision is the most likely; set PriorPrecision")
+	}
+	low, high := math.Log(1e-300), math.Log(float64(len(curvatures))/squares) // the left side is at most their number
+	for range 200 {
+		middle := (low + high) / 2
+		tau, left := math.Exp(middle), 0.0
+		for _, c := range curvatures {
+			left += c / (c + tau)
+		}
+		if left > tau*squares {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Exp(high), nil
+}
+
+// phi are features with a 1 beside them, [N, D].
+func (p *LastLayer) phi(features []float64) *mat.Dense {
+	n := len(features) / p.width
+	phi := mat.NewDense(n, p.width+1, nil)
+	for i := range n {
+		copy(phi.RawRowView(i), features[i*p.width:(i+1)*p.width])
+		phi.Set(i, p.width, 1)
+	}
+	return phi
+}
+
+// Moments are the mean of the outputs at features, [N*K], and their covariance, [N*K*K], without observation noise: a target of a
+// regression has the variance sigma^2 besides.
+func (p *LastLayer) Moments(features []float64) (mean, covariance []float64) {
+	phi := p.phi(features)
+	n, d := phi.Dims()
+	_, k := p.weights.Dims()
+	var f mat.Dense
+	f.Mul(phi, p.weights)
+	jacobian, spread, block := mat.NewDense(k, d*k, nil), mat.NewDense(k, d*k, nil), mat.NewDense(k, k, nil)
+	for i := range n {
+		for a, v := range phi.RawRowView(i) {
+			for j := range k {
+				jacobian.Set(j, a*k+j, v)
+			}
+		}
+		spread.Mul(jacobian, p.root)
+		block.Mul(spread, spread.T())
+		mean, covariance = append(mean, f.RawRowView(i)...), append(covariance, block.RawMatrix().Data...)
+	}
+	return mean, covariance
+}
+
+// Probit are the probabilities of classes at features, [N*K], by MacKay's (1992) approximation for each logit f_k with the
+// variance v_k: softmax(f_k / sqrt(1 + pi/8 v_k)).
+func (p *LastLayer) Probit(features []float64) []float64 {
+	mean, covariance := p.Moments(features)
+	_, k := p.weights.Dims()
+	for i := range mean {
+		mean[i] /= math.Sqrt(1 + math.Pi/8*covariance[i*k+i%k])
+	}
+	return metrics.Softmax(mean, k, 1)
+}
+
+// Draw is the outputs at features, [N*K], of a last layer that is drawn from the posterior by D K draws of normal from N(0, 1): one
+// function.
+func (p *LastLayer) Draw(features []float64, normal func() float64) []float64 {
+	d, k := p.weights.Dims()
+	z := mat.NewVecDense(d*k, nil)
+	for i := range d * k {
+		z.SetVec(i, normal())
+	}
+	var step mat.VecDense
+	step.MulVec(p.root, z)
+	var w, f mat.Dense
+	w.Add(p.weights, mat.NewDense(d, k, step.RawVector().Data))
+	f.Mul(p.phi(features), &w)
+	return f.RawMatrix().Data
+}

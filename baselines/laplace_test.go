@@ -1,0 +1,80 @@
+package baselines_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
+)
+
+// matches compares numbers with those that recorded.py has computed with NumPy.
+func matches(t *testing.T, what string, got []float64, want fixtures.Array) {
+	t.Helper()
+	fixtures.Compare(t, what, fixtures.Array{Values: got, Dims: want.Dims}, want, 1e-10)
+}
+
+func TestLaplaceMatchesNumPy(t *testing.T) {
+	fixtures.Each(t, "last_layer_laplace_*", func(t *testing.T, c fixtures.Case) {
+		train, test, w := c.Array("train"), c.Array("test"), c.Array("w")
+		width, outputs := train.Dims[1], w.Dims[1]
+		for _, label := range []string{"fixed", "best"} {
+			tau := c.Array(label + "_tau").Values[0]
+			l := baselines.Laplace{}
+			if label == "fixed" {
+				l.PriorPrecision = tau
+			}
+			var last *baselines.LastLayer
+			var err error
+			if noise := c.Array("noise").Values[0]; noise > 0 {
+				last, err = l.Regression(train.Values, width, w.Values, noise)
+			} else {
+				last, err = l.Classification(train.Values, width, w.Values, outputs)
+			}
+			must.Do(t, err)
+			mean, covariance := last.Moments(test.Values)
+			matches(t, "tau", []float64{last.PriorPrecision}, c.Array(label+"_tau"))
+			matches(t, "log marginal likelihood", []float64{last.LogMarginal}, c.Array(label+"_marginal"))
+			matches(t, "mean", mean, c.Array("mean"))
+			matches(t, "covariance", covariance, c.Array(label+"_covariance"))
+			matches(t, "probabilities", last.Probit(test.Values), c.Array(label+"_probit"))
+
+			// Draws along each of the axes of N(0, I) have the covariance as the sum of their squares.
+			sum := make([]float64, len(covariance))
+			for axis := range w.Values {
+				at := -1
+				drawn := last.Draw(test.Values, func() float64 {
+					at++
+					return map[bool]float64{true: 1}[at == axis]
+				})
+				for i, f := range drawn {
+					for j := range outputs {
+						sum[i*outputs+j] += (f - mean[i]) * (drawn[i-i%outputs+j] - mean[i-i%outputs+j])
+					}
+				}
+			}
+			matches(t, "covariance of draws", sum, c.Array(label+"_covariance"))
+		}
+	})
+}
+
+func TestLaplaceRefuses(t *testing.T) {
+	x, nan := []float64{1, 2, 3, 4}, []float64{1, math.NaN(), 3, 4}
+	for want, fit := range map[string]func() (*baselines.LastLayer, error){
+		"the noise variance is -1": func() (*baselines.LastLayer, error) { return baselines.Laplace{}.Regression(x, 2, x[:3], -1) },
+		"PriorPrecision is -1": func() (*baselines.LastLayer, error) {
+			return baselines.Laplace{PriorPrecision: -1}.Regression(x, 2, x[:3], 1)
+		},
+		"and 2 weights for 1 outputs": func() (*baselines.LastLayer, error) { return baselines.Laplace{}.Regression(x, 2, x[:2], 1) },
+		"are not finite":              func() (*baselines.LastLayer, error) { return baselines.Laplace{}.Regression(nan, 2, x[:3], 1) },
+		"set PriorPrecision": func() (*baselines.LastLayer, error) {
+			return baselines.Laplace{}.Regression(x, 2, make([]float64, 3), 1)
+		},
+	} {
+		if _, err := fit(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}

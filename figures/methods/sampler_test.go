@@ -1,0 +1,127 @@
+package methods
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// ran are the results of methods on y = sin x, or with two classes on whether sin x > 0.
+func ran(t *testing.T, classes, epochs int, list ...experiment.Method) []experiment.Result {
+	t.Helper()
+	set := &datasets.Regression{Name: "sines", D: 1, N: 60}
+	for i := range set.N {
+		x := float64(i) / 8
+		y := math.Sin(x)
+		if classes > 0 {
+			y = map[bool]float64{true: 1}[y > 0]
+		}
+		set.X, set.Y = append(set.X, x), append(set.Y, y)
+	}
+	task := experiment.Task{Name: "sines", Data: experiment.Table{Set: set, Classes: classes, Count: 1}, Network: nets.MLP{Widths: []int{10}}, Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{experiment.Regression}}
+	if classes > 0 {
+		task.Likelihood, task.Metrics = likelihood.Categorical{Classes: classes}, []experiment.Metric{experiment.Classification}
+	}
+	experiments := must.Get(task.Experiments(experiment.Adam(epochs, 20, 0.03), 1, list...))(t)
+	return must.Get(experiment.Run(t.Context(), experiments...))(t)
+}
+
+// changed is a method with another Sampler.
+func changed(m experiment.Method, name string, sampler experiment.Program) experiment.Method {
+	m.Key, m.Name, m.Sampler = name, name, sampler
+	return m
+}
+
+// The function's mean is that of the deterministic network. By draws and by the approximation, probabilities are nearly the same if
+// the prior is not wide: its variance is in all logits alike, which the softmax ignores and the approximation does not.
+func TestLaplaceSampler(t *testing.T) {
+	found := ran(t, 0, 50, Deterministic, Laplace, changed(Laplace, "tight", LaplaceSampler{PriorPrecision: 1e6}))
+	plain, laplace, tight := found[0].Metrics, found[1].Metrics, found[2].Metrics
+	if math.Abs(plain[experiment.MetricRMSE]/laplace[experiment.MetricRMSE]-1) > 1e-5 || math.Abs(plain[experiment.MetricNoiseStd]/laplace[experiment.MetricNoiseStd]-1) > 1e-5 {
+		t.Errorf("the deterministic network has %v, Laplace %v", plain, laplace)
+	}
+	if wide, narrow := laplace[experiment.MetricModelStd], tight[experiment.MetricModelStd]; !(wide > 10*narrow && narrow > 0) {
+		t.Errorf("the deviation of the function is %g, with a tight prior %g", wide, narrow)
+	}
+	found = ran(t, 2, 50, Deterministic, changed(Laplace, "probit", LaplaceSampler{PriorPrecision: 30}), changed(Laplace, "draws", LaplaceSampler{PriorPrecision: 30, Draws: 2000}))
+	plain, laplace, drawn := found[0].Metrics, found[1].Metrics, found[2].Metrics
+	if d := math.Abs(laplace[experiment.MetricNLL] - drawn[experiment.MetricNLL]); d > 0.01 || laplace[experiment.MetricAccuracy] != plain[experiment.MetricAccuracy] || laplace[experiment.MetricNLL] == plain[experiment.MetricNLL] {
+		t.Errorf("the deterministic network has %v, Laplace %v, by draws %v", plain, laplace, drawn)
+	}
+	noisy := experiment.Experiment{Method: changed(MCDropout, "noisy", LaplaceSampler{})}
+	if _, err := (LaplaceSampler{}).Run(t.Context(), noisy, experiment.Data{}, nil); err == nil || !strings.Contains(err.Error(), "not baselines.MCDropout") {
+		t.Errorf("the error is %v", err)
+	}
+	for _, p := range []interface{ Check() error }{LaplaceSampler{Draws: -1}, LaplaceSampler{PriorPrecision: math.NaN()}, SWAGSampler{Start: 1, Rank: 2, Draws: 1}, SWAGSampler{Rank: 1, Draws: 1}, SWAGSampler{Rank: 2}} {
+		if p.Check() == nil {
+			t.Errorf("%+v has no error", p)
+		}
+	}
+}
+
+// The learning rate stays, the function differs from draw to draw, and a second run is equal.
+func TestSWAGSampler(t *testing.T) {
+	schedule := thenConstant{train.Cosine{Start: 1}, 0.5}
+	for step, want := range map[int]float64{0: 1, 5: 0.5, 6: 0.5, 9: 0.5} {
+		if got := schedule.Rate(step, 10); math.Abs(got-want) > 1e-12 {
+			t.Errorf("step %d has the rate %g, want %g", step, got, want)
+		}
+	}
+	first, second := ran(t, 0, 50, SWAG)[0].Metrics, ran(t, 0, 50, SWAG)[0].Metrics
+	if first[experiment.MetricModelStd] <= 0 || first[experiment.MetricNLL] != second[experiment.MetricNLL] || first[experiment.MetricRMSE] > 0.7 {
+		t.Errorf("the runs have %v and %v", first, second)
+	}
+}
+
+// Running statistics are made anew, also where a training set has few batches.
+func TestRemakeStatistics(t *testing.T) {
+	network := nets.ResNet{Layers: baselines.Deterministic{}, Widths: []int{2}, Blocks: []int{1}}
+	m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 2}, 1))(t)
+	x := nets.Pixels{Bytes: make([]byte, 6*3*4*4), Height: 4, Width: 4, Standardization: nets.Standardization{Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}}}
+	for i := range x.Bytes {
+		x.Bytes[i] = byte(37 * i)
+	}
+	must.Get(predict.Sample(t.Context(), m, x, predict.Options{Samples: 1, Training: true}))(t)
+	statistics := func() (all []float64) {
+		for v := range m.Store.IterVariables() {
+			if params.RoleOf(v, m.Store) == params.Running {
+				values, _, err := params.Values(m.Store, v.Path())
+				must.Do(t, err)
+				all = append(all, values...)
+			}
+		}
+		return all
+	}
+	must.Do(t, remakeStatistics(t.Context(), m, x, 6))
+	want := statistics()
+	for v := range m.Store.IterVariables() {
+		if params.RoleOf(v, m.Store) == params.Running {
+			values, shape, err := params.Values(m.Store, v.Path())
+			must.Do(t, err)
+			for i := range values {
+				values[i] = 100
+			}
+			must.Do(t, params.SetStatistic(m.Store, v.Path(), params.FromFloat64(shape, values)))
+		}
+	}
+	must.Do(t, remakeStatistics(t.Context(), m, x, 6))
+	for i, got := range statistics() {
+		if math.Abs(got-want[i]) > 0.01 {
+			t.Errorf("statistic %d is %g, want %g", i, got, want[i])
+		}
+	}
+	if len(want) == 0 {
+		t.Error("the network has no statistics")
+	}
+}
