@@ -132,5 +132,8 @@ func GaussianKL(mean, logVar *graph.Node, priorMean, priorStd float64) *graph.No
 // likeNoise is the shape of per-entry noise: the leading axes of like with the given rows and columns.
 func likeNoise(like *graph.Node, rows, columns int) shapes.Shape {
 	dims := append(append([]int{}, like.Shape().Dimensions[:like.Rank()-2]...), rows, columns)
+	if rows == shapes.DynamicDim {
+		return shapes.MakeDynamic(like.DType(), dims, []string{like.Shape().AxisName(-2), ""})
+	}
 	return shapes.Make(like.DType(), dims...)
 }

@@ -38,10 +38,17 @@ func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, nois
 // Draw returns noise of [..., rows, columns] with the replica axes and type of
 // like, from the graph's source. Entries that belong to one example must be next to
 // each other along the axis of examples (see Seeded). It panics where d samples
-// another shape.
+// another shape. Rows that are unknown until the graph is executed, shapes.DynamicDim, are those of like, and InGraph alone
+// draws them.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
-	shape := likeNoise(like, rows, columns)
-	noise := sourceOf(like.Graph()).Draw(s, like.Graph(), d, shape)
+	shape, source := likeNoise(like, rows, columns), sourceOf(like.Graph())
+	if rows == shapes.DynamicDim {
+		if _, is := source.(InGraph); !is {
+			panic(fmt.Errorf("stochastic: noise of shape %s from a source of type %T, which needs the number of rows", shape, source))
+		}
+		source = InGraph{like}
+	}
+	noise := source.Draw(s, like.Graph(), d, shape)
 	if !noise.Shape().Equal(shape) {
 		panic(fmt.Errorf("stochastic: noise of distribution %T has shape %s, want %s: Sample must return one entry for each of the base's", d, noise.Shape(), shape))
 	}
@@ -99,16 +106,16 @@ func HasNoise(g *graph.Graph) bool {
 // (model.Store.SetRNGStateFromSeed): for accelerators, where sending
 // noise from the host would cost more than drawing it. Every draw has 32 random
 // bits, as the host's, and is a function of its number alone.
-type InGraph struct{}
+type InGraph struct{ like *graph.Node } // whose rows are the noise's, if their number is unknown
 
 // Draw implements NoiseSource.
-func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
-	return d.Sample(Base{func(l law) *graph.Node { return inGraph(s, g, l, shape) }})
+func (n InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
+	return d.Sample(Base{func(l law) *graph.Node { return n.draw(s, g, l, shape) }})
 }
 
-// inGraph returns draws of one law.
-func inGraph(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
-	bits := randomBits(s, g, shape)
+// draw returns draws of one law.
+func (n InGraph) draw(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
+	bits := n.randomBits(s, g, shape)
 	switch l.kind {
 	case uniform:
 		// 24 bits, which every float32 of [0, 1) can tell apart.
@@ -130,7 +137,7 @@ func inGraph(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.N
 //
 // Compilers fuse that with what uses the words. The backend's own generator,
 // Philox, takes XLA several times as long, and its graph longer to compile.
-func randomBits(s *model.Scope, g *graph.Graph, shape shapes.Shape) *graph.Node {
+func (n InGraph) randomBits(s *model.Scope, g *graph.Graph, shape shapes.Shape) *graph.Node {
 	word := func(value uint64) *graph.Node { return graph.Const(g, value) }
 	mixed := func(z *graph.Node, shift, factor uint64) *graph.Node {
 		return graph.Mul(graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, shift)), word(factor))
@@ -141,12 +148,24 @@ func randomBits(s *model.Scope, g *graph.Graph, shape shapes.Shape) *graph.Node 
 	start := graph.Reshape(graph.Slice(state, graph.AxisElem(0)))
 	draw := graph.BitwiseShiftLeftScalar(graph.Reshape(graph.Slice(state, graph.AxisElem(1))), uint64(32))
 
-	z := graph.Add(graph.Iota(g, shapes.Make(dtypes.Uint64, shape.Size()), 0), draw)
+	var number *graph.Node
+	if n.like == nil {
+		number = graph.Iota(g, shapes.Make(dtypes.Uint64, shape.Size()), 0)
+	} else {
+		along := func(axis int) *graph.Node {
+			return graph.DynamicIota(g, dtypes.Uint64, axis, graph.DimensionSpecFor(n.like, -2), graph.StaticDim(shape.Dim(-1)))
+		}
+		number = graph.Add(graph.MulScalar(along(0), shape.Dim(-1)), along(1))
+	}
+	z := graph.Add(number, draw)
 	z = graph.Add(graph.Mul(z, word(0x9e3779b97f4a7c15)), start)
 	z = mixed(z, 30, 0xbf58476d1ce4e5b9)
 	z = mixed(z, 27, 0x94d049bb133111eb)
 	z = graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, uint64(31)))
 	high := graph.ConvertDType(graph.BitwiseShiftRightLogicalScalar(z, uint64(32)), dtypes.Uint32)
+	if n.like != nil {
+		return high
+	}
 	return graph.Reshape(high, shape.Dimensions...)
 }
 

@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -43,11 +45,38 @@ func TestRandomBits(t *testing.T) {
 		const step uint64 = 0x9e3779b97f4a7c15
 		must.Do(t, randomState(store).SetValue(tensors.FromValue([]uint64{-(draw << 32) * step, draw, 0})))
 		bits := must.Get(model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
-			return randomBits(s, g, shapes.Make(dtypes.Uint32, 4))
+			return InGraph{}.randomBits(s, g, shapes.Make(dtypes.Uint32, 4))
 		}))(t)
 		if got, want := must.Get(tensors.CopyFlatData[uint32](bits))(t)[1:], []uint32{0xe220a839, 0x6e789e6a, 0x06c45d18}; !slices.Equal(got, want) {
 			t.Errorf("draw %d has the bits %x, want %x", draw, got, want)
 		}
+	}
+}
+
+// Where the number of rows is unknown until the graph is executed, draws are those of a graph that knows it.
+func TestUnknownRows(t *testing.T) {
+	backend := must.Get(gobackend.New(""))(t)
+	draw := func(rows int, unknown bool, source NoiseSource) ([]float32, error) {
+		store := model.NewStore()
+		program := must.Get(model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			SetNoiseSource(x.Graph(), source)
+			return Draw(s, x, Gaussian(), x.Shape().Dim(0), 5)
+		}))(t)
+		must.Do(t, randomState(store).SetValue(tensors.FromValue([]uint64{3, 1, 0})))
+		if unknown {
+			if _, err := program.Compile(shapes.MakeDynamic(dtypes.Float32, []int{shapes.DynamicDim, 2}, []string{"rows", ""})); err != nil {
+				return nil, err
+			}
+		}
+		return tensors.CopyFlatData[float32](must.Get(program.Call1(tensors.FromShape(shapes.Make(dtypes.Float32, rows, 2))))(t))
+	}
+	for _, rows := range []int{1, 4} {
+		if got, want := must.Get(draw(rows, true, InGraph{}))(t), must.Get(draw(rows, false, InGraph{}))(t); !slices.Equal(got, want) {
+			t.Errorf("%d rows are %v, want %v", rows, got, want)
+		}
+	}
+	if got, err := draw(4, true, NewHostSampler(1).NewBuffers()); err == nil || !strings.Contains(err.Error(), "needs the number of rows") {
+		t.Errorf("the host drew %v, with the error %v", got, err)
 	}
 }
 

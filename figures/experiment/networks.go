@@ -15,14 +15,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/spec"
@@ -211,6 +219,7 @@ func likelihoodText(l likelihood.Likelihood) string {
 // An Opened network answers questions in the data's own units.
 type Opened struct {
 	scale     scale
+	named     map[string]*tensors.Tensor // of the file
 	model     *nets.Model
 	one, many *predict.Predictor // of a single row, and of batches
 }
@@ -238,7 +247,7 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if err != nil {
 		return fail(err)
 	}
-	o := &Opened{}
+	o := &Opened{named: named}
 	if metadata[formatKey] != networkFormat || json.Unmarshal([]byte(metadata[scaleKey]), &o.scale) != nil || o.scale.Shape == nil {
 		return fail(errors.New("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
 	}
@@ -288,6 +297,51 @@ func graphOf(network nets.Network, l likelihood.Likelihood, shape []int) (string
 	defer b.backend.Finalize()
 	err = b.prediction(h, network, l)
 	return hex.EncodeToString(h.Sum(nil)[:8]), err
+}
+
+// Exec is the prediction by one draw for each row of inputs of the returned shape, for a backend that writes it for other programs:
+// see figures/examples/serve/onnx. Inputs, of which none is missing, and target are float64 numbers in the data's own units. Of a
+// Regression it computes the target's mean and variance, [rows, 1] each. Over many draws the mean is the means' mean, and the
+// variance is the mean of the variances plus the variance of the means. Of a Classification it computes the probabilities, [rows,
+// classes]. Other likelihoods are an error. If the network has noise, the store's random state is a further input. Noise of
+// weights, as of baselines.MFVI, is one draw for all rows; another state gives another.
+func (o *Opened) Exec(backend compute.Backend) (*model.Exec, shapes.Shape, error) {
+	regression, isRegression := o.model.Likelihood.(likelihood.Regression)
+	classes, isClassification := o.model.Likelihood.(likelihood.Classification)
+	if !isRegression && !isClassification {
+		return nil, shapes.Shape{}, fmt.Errorf("experiment: a prediction by the likelihood %T is neither a mean and a variance nor probabilities, which is what another program can be given", o.model.Likelihood)
+	}
+	m, err := nets.New(backend, o.model.Network, o.model.Likelihood, 1)
+	if err == nil {
+		err = checkpoint.SetTensors(m.Store, o.named)
+	}
+	if err != nil {
+		return nil, shapes.Shape{}, fmt.Errorf("experiment: %w", err)
+	}
+	exec, err := model.NewExec(backend, m.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+		g, wide := x.Graph(), func(y *graph.Node) *graph.Node { return graph.ConvertDType(y, dtypes.Float64) }
+		if in := o.scale.Inputs; in != nil {
+			row := func(values []float64) *graph.Node {
+				return graph.Reshape(graph.Const(g, values), append([]int{1}, o.scale.Shape...)...)
+			}
+			x = graph.Div(graph.Sub(x, row(in.Mean)), row(in.Std))
+		}
+		s := m.Scope(root)
+		y := m.Apply(s, graph.ConvertDType(x, m.DType))
+		if stochastic.HasNoise(g) {
+			state := root.Store().GetVariable(model.JoinPath(model.ScopeSeparator, model.RNGStateVariableName))
+			state.SetNodeValue(g.GetParameterByName(state.Path())) // the next state is no output
+		}
+		if isClassification {
+			return []*graph.Node{wide(ops.Softmax(likelihood.Logits(classes, s, y)))}
+		}
+		mean, logVariance := regression.Moments(s, y)
+		mean = graph.AddScalar(graph.MulScalar(wide(mean), o.scale.Unit), o.scale.Zero)
+		return []*graph.Node{mean, graph.BroadcastLike(graph.MulScalar(ops.Exp(wide(logVariance)), o.scale.Unit*o.scale.Unit), mean)}
+	})
+	names := make([]string, 1+len(o.scale.Shape))
+	names[0] = "rows"
+	return exec, shapes.MakeDynamic(dtypes.Float64, append([]int{shapes.DynamicDim}, o.scale.Shape...), names), err
 }
 
 // With returns the network with so many draws for each answer, which depend on the seed.

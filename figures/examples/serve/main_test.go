@@ -10,11 +10,15 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
@@ -40,33 +44,78 @@ func trained(t *testing.T) (file string, d experiment.Data) {
 	return filepath.Join(folder, experiment.NetworkFile(list[0], 0)), must.Get(task.Data.Load(t.Context(), 0))(t)
 }
 
-// NumPy computes from the file what Go does: 20,000 draws of each have means and deviations that differ by chance.
-func TestWeightsInPython(t *testing.T) {
-	python := fixtures.Python(t, "import numpy, safetensors")
+// Python computes from the file what Go does, by NumPy and by ONNX Runtime: 20,000 draws of each have means and deviations that
+// differ by chance, and by not more than rounding where their random numbers are the same.
+func TestInPython(t *testing.T) {
+	run := func(t *testing.T, name string, arguments ...string) string {
+		t.Helper()
+		var problems bytes.Buffer
+		c := exec.Command(name, arguments...)
+		c.Stderr = &problems
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, &problems)
+		}
+		return string(out)
+	}
 	file, d := trained(t)
-	named, _, err := checkpoint.ReadTensors(file)
-	must.Do(t, err)
+	o := must.Get(experiment.Open(file, network, likelihood.Gaussian{}))(t)
 	backend := must.Get(gobackend.New(""))(t)
-	m := must.Get(nets.New(backend, network, likelihood.Gaussian{}, 1))(t)
-	must.Do(t, checkpoint.SetTensors(m.Store, named))
+	program, shape, err := o.Exec(backend)
+	must.Do(t, err)
+	must.Get(program.Compile(shape))(t) // once for any number of rows
 	const n = 20000
-	for _, x := range [][]float64{{3, 2}, {0, 4}, {9, -3}} {
+	inputs := [][]float64{{3, 2}, {0, 4}, {9, -3}}
+	ours, same := make([][2]float64, 3), make([][2]float64, 3)
+	for i, x := range inputs {
+		named, _, err := checkpoint.ReadTensors(file)
+		must.Do(t, err)
+		m := must.Get(nets.New(backend, network, likelihood.Gaussian{}, 1))(t)
+		must.Do(t, checkpoint.SetTensors(m.Store, named))
 		p := must.Get(predict.Sample(t.Context(), m, nets.Rows(d.Inputs.Transform(x), 2), predict.Options{Samples: n, Seed: new(uint64)}))(t)
 		mean, std, err := must.Get(p.Predictive())(t).Moments()
 		must.Do(t, err)
-		out, err := exec.Command(python, "weights.py", file, fmt.Sprint(x[0]), fmt.Sprint(x[1])).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		var theirs [2]float64
-		must.Get(fmt.Sscan(string(out), &theirs[0], &theirs[1]))(t)
-		ours := [2]float64{mean[0]*d.Unit + d.Zero, std[0] * d.Unit}
-		t.Logf("at %v: %v, in Python %v", x, ours, theirs)
-		z := (ours[0] - theirs[0]) / (ours[1] * math.Sqrt(2./n))
-		if math.Abs(z) > 4 || math.Abs(theirs[1]/ours[1]-1) > 0.04 {
-			t.Errorf("at %v mean and deviation are %v, and in Python %v", x, ours, theirs)
+		ours[i] = [2]float64{mean[0]*d.Unit + d.Zero, std[0] * d.Unit}
+		must.Do(t, program.Store().GetVariable("/"+model.RNGStateVariableName).SetValue(tensors.FromValue([]uint64{1, 0, 0})))
+		found := must.Get(program.Exec(slices.Repeat([][]float64{x}, n+i)))(t)
+		means, variances := tensors.MustCopyFlatData[float64](found[0])[:n], tensors.MustCopyFlatData[float64](found[1])
+		centre, spread := stat.PopMeanVariance(means, nil)
+		same[i] = [2]float64{centre, math.Sqrt(spread + stat.Mean(variances, nil))}
+	}
+	alike := func(t *testing.T, what string, i int, theirs [2]float64) {
+		t.Logf("at %v: %v, %s %v", inputs[i], ours[i], what, theirs)
+		z := (ours[i][0] - theirs[0]) / (ours[i][1] * math.Sqrt(2./n))
+		if math.Abs(z) > 4 || math.Abs(theirs[1]/ours[i][1]-1) > 0.04 {
+			t.Errorf("at %v mean and deviation are %v, and %s %v", inputs[i], ours[i], what, theirs)
 		}
 	}
+	ask := func(t *testing.T, python, script, file string, i int) (theirs [2]float64) {
+		must.Get(fmt.Sscan(run(t, python, script, file, fmt.Sprint(inputs[i][0]), fmt.Sprint(inputs[i][1])), &theirs[0], &theirs[1]))(t)
+		return theirs
+	}
+	for i := range inputs {
+		alike(t, "by Exec", i, same[i])
+	}
+	t.Run("NumPy", func(t *testing.T) {
+		python := fixtures.Python(t, "import numpy, safetensors")
+		for i := range inputs {
+			alike(t, "by NumPy", i, ask(t, python, "weights.py", file, i))
+		}
+	})
+	t.Run("ONNX", func(t *testing.T) {
+		python := fixtures.Python(t, "import numpy, onnxruntime")
+		library := "import glob, os, onnxruntime; print(glob.glob(os.path.dirname(onnxruntime.__file__) + '/capi/libonnxruntime*.[0-9]*')[0])"
+		t.Setenv("ONNXRUNTIME_SHARED_LIBRARY_PATH", strings.TrimSpace(run(t, python, "-c", library)))
+		other := filepath.Join(t.TempDir(), "network.onnx")
+		run(t, "go", "run", "-tags", "noxla,onnx", "./onnx", file, other)
+		for i := range inputs {
+			theirs := ask(t, python, "onnx/predict.py", other, i)
+			t.Logf("at %v: %v, by ONNX Runtime %v", inputs[i], same[i], theirs)
+			if math.Abs(theirs[0]/same[i][0]-1) > 1e-5 || math.Abs(theirs[1]/same[i][1]-1) > 1e-5 {
+				t.Errorf("at %v mean and deviation are %v, and by ONNX Runtime %v", inputs[i], same[i], theirs)
+			}
+		}
+	})
 }
 
 // 64 clients ask at once, and each gets the answer to its own question.
