@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -253,15 +252,4 @@ func TestMeanStd(t *testing.T) {
 	if mean, std = MeanStd([]float64{4}); mean != 4 || !math.IsNaN(std) {
 		t.Errorf("one value: %v, %v", mean, std)
 	}
-}
-
-func ExampleMonteCarloNLL() {
-	// Two Monte Carlo samples for one example, in normalised space; the target was divided by 9.2.
-	fmt.Printf("%.4f\n", MonteCarloNLL([]float64{0.5}, [][]float64{{0.4}, {0.7}}, [][]float64{{0.1}, {0.1}}, 9.2))
-	// Output: 2.1090
-}
-
-func ExampleAUROC() {
-	fmt.Println(AUROC([]float64{0.1, 0.4, 0.35, 0.8}, []bool{false, false, true, true}))
-	// Output: 0.75
 }
