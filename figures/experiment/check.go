@@ -157,14 +157,14 @@ func (t Traits) checkRecipe(e Experiment) error {
 	r := e.Recipe
 	var all problems
 	for name, groups := range map[string][]train.Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
-		groupOf := func(p Parameter) int {
-			return slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(p.Name, p.Role) })
+		groupOf := func(p parameter) int {
+			return slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(p.name, p.role) })
 		}
-		for _, p := range t.Parameters {
-			all.need(groupOf(p) >= 0 || name != "Groups", "parameter %s, of the role %s, is in no group of Recipe.Groups; add one, without an Optimizer if it is to stay as it is", p.Name, p.Role)
+		for _, p := range t.parameters {
+			all.need(groupOf(p) >= 0 || name != "Groups", "parameter %s, of the role %s, is in no group of Recipe.Groups; add one, without an Optimizer if it is to stay as it is", p.name, p.role)
 		}
 		for i, g := range groups {
-			some := slices.ContainsFunc(t.Parameters, func(p Parameter) bool { return groupOf(p) == i })
+			some := slices.ContainsFunc(t.parameters, func(p parameter) bool { return groupOf(p) == i })
 			all.need(some, "Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, g.Roles)
 		}
 	}

@@ -34,7 +34,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}, remarked: map[string]bool{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
@@ -247,8 +247,7 @@ func (r *run) workers(ctx context.Context, units []unit) error {
 			stop(err)
 			break
 		}
-		if !slices.Contains(r.choices, choice) {
-			r.choices = append(r.choices, choice)
+		if _, known := r.said.LoadOrStore(choice, true); !known {
 			r.note(choice)
 		}
 		if work != environment.Images && environment.Describe(backend).PureGo() {
@@ -328,74 +327,64 @@ func (r *run) failures() error {
 
 // fits divides a unit into what can be trained together: replicas of one graph must have equally many examples in each set, so
 // that the noise of none depends on the others. Experiments whose data cannot be loaded fail.
-func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
-	var all []*fit
-	alike, loaded := map[string]*fit{}, map[int]Data{}
-	var usable unit
-	for _, e := range u {
-		if _, has := loaded[e.Split]; !has {
-			d, err := e.load(ctx)
-			if err != nil {
-				r.fail(ctx, e, e.problem(err))
-				continue
-			}
-			loaded[e.Split] = d
-		}
-		usable = append(usable, e)
-	}
-	if len(usable) == 0 {
-		return nil
-	}
-	if err := u[0].group.checkData(ctx, u[0].Task.Data, loaded); err != nil {
-		for _, e := range usable {
+func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) (all []*fit) {
+	loaded := map[int]Data{}
+	fails := func(e *planned, err error) bool {
+		if err != nil {
 			r.fail(ctx, e, e.problem(err))
 		}
-		return nil
+		return err != nil
 	}
-	r.remark(usable[0], loaded[usable[0].Split])
-	for _, e := range usable {
-		d := loaded[e.Split]
-		key := ""
-		if _, is := d.likelihood.(likelihood.Rescaler); is {
-			key = likelihoodText(d.likelihood)
+	u = slices.DeleteFunc(u, func(e *planned) bool {
+		var has bool
+		var err error
+		if e.data, has = loaded[e.Split]; !has {
+			if e.data, err = e.load(ctx); err == nil {
+				loaded[e.Split] = e.data
+			}
 		}
-		for _, set := range d.all() {
+		return fails(e, err)
+	})
+	if len(u) > 0 {
+		err := u[0].group.checkData(ctx, u[0].Task.Data, loaded)
+		u = slices.DeleteFunc(u, func(e *planned) bool { return fails(e, err) })
+	}
+	alike, info := map[string]*fit{}, environment.Describe(backend)
+	for _, e := range u {
+		if _, known := r.said.LoadOrStore("data of "+e.Task.Name, true); !known && r.Notes != nil {
+			for _, text := range e.data.remarks() {
+				r.note(fmt.Sprintf("%s, split %d: %s", e.Task.Name, e.Split, text))
+			}
+		}
+		key, kept := "", r.keptNetworks(e, info.Version)
+		if _, is := e.data.likelihood.(likelihood.Rescaler); is {
+			key = likelihoodText(e.data.likelihood)
+		}
+		for _, set := range e.data.all() {
 			key += fmt.Sprintf(" %q %d %t %t", set.Name, set.Len(), set.Targets != nil, set.Labels != nil)
 		}
-		info := environment.Describe(backend)
-		kept := r.keptNetworks(e, d, info.Version)
 		if kept != nil {
 			key = e.id // alone
 		}
-		f := alike[key]
-		if f == nil {
-			f = &fit{run: r, backend: backend, info: info, kept: kept}
-			alike[key], all = f, append(all, f)
+		if alike[key] == nil {
+			alike[key] = &fit{run: r, backend: backend, info: info, kept: kept}
+			all = append(all, alike[key])
 		}
-		f.list, f.data, f.failed = append(f.list, e), append(f.data, d), append(f.failed, nil)
-		f.predictions = append(f.predictions, &Predictions{Experiment: e.id, Split: e.Split, Unit: d.Unit, Zero: d.Zero})
+		alike[key].list = append(alike[key].list, e)
+		e.predictions = &Predictions{Experiment: e.id, Split: e.Split, Unit: e.data.Unit, Zero: e.data.Zero}
 	}
 	return all
-}
-
-// remark notes what is odd about the data of a task, once.
-func (r *run) remark(e *planned, d Data) {
-	r.mu.Lock()
-	known := r.remarked[e.Task.Name]
-	r.remarked[e.Task.Name] = true
-	r.mu.Unlock()
-	if known || r.Notes == nil {
-		return
-	}
-	for _, text := range d.remarks() {
-		r.note(fmt.Sprintf("%s, split %d: %s", e.Task.Name, e.Split, text))
-	}
 }
 
 // carryOut trains, predicts, measures and keeps the results. Each experiment then has a result, or an error that says why
 // it has none. It is an error if a result cannot be kept.
 func (f *fit) carryOut(ctx context.Context) error {
 	began := time.Now()
+	defer func() {
+		for _, e := range f.list {
+			e.data, e.predictions = Data{}, nil // the memory is free
+		}
+	}()
 	if err := f.trainAndPredict(ctx); err != nil {
 		err = fmt.Errorf("experiment: %v: %w", f.list, err)
 		for _, e := range f.list {
@@ -404,14 +393,13 @@ func (f *fit) carryOut(ctx context.Context) error {
 		return nil
 	}
 	finished := true
-	for i, e := range f.list {
-		p := f.predictions[i]
+	for _, e := range f.list {
+		p, err := e.predictions, e.unfinished
 		line := Result{
 			ID: e.id, Group: e.group.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, predictions: p,
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
-		err := f.failed[i]
 		if p.Diverged {
 			line.Reason = cmp.Or(p.Reason, "a program did not say why")
 			f.run.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))

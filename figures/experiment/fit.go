@@ -25,19 +25,17 @@ import (
 // A fit trains the networks of some experiments and predicts by them: all networks of several experiments as replicas
 // of one graph, or the members of a single experiment one after the other.
 type fit struct {
-	run         *run
-	list        unit
-	data        []Data         // of each experiment
-	predictions []*Predictions // of each experiment
-	failed      []error        // of each experiment, why its trained networks give no result
-	backend     compute.Backend
-	info        environment.Info
-	folder      string   // for checkpoints; "" keeps none
-	kept        []string // the files of networks that were trained before, of each member; nil trains
+	run     *run
+	list    unit
+	backend compute.Backend
+	info    environment.Info
+	folder  string   // for checkpoints; "" keeps none
+	kept    []string // the files of networks that were trained before, of each member; nil trains
 
 	models      []*nets.Model                      // one with replicas, or one for each member
 	predictors  map[*nets.Model]*predict.Predictor // by models of images, whose sets have batches of one size
-	drawing     func(done, total int)              // hears of the set that is predicted
+	set         int                                // the number of the one that is predicted
+	predicted   float64                            // how many examples are, by all models
 	keepOutputs bool                               // whether the head of a Gaussian process asks for it
 	speed       float64                            // training examples a second, of all replicas together; 0 while it is not known
 }
@@ -46,7 +44,7 @@ type fit struct {
 func (f *fit) first() *planned { return f.list[0] }
 
 // likelihood is that of the networks, whose targets may be standardised.
-func (f *fit) likelihood() likelihood.Likelihood { return f.data[0].likelihood }
+func (f *fit) likelihood() likelihood.Likelihood { return f.first().data.likelihood }
 
 func (f *fit) members() int { return f.first().Method.members() }
 
@@ -67,8 +65,8 @@ func (f *fit) train(ctx context.Context) error {
 		return fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable)
 	}
 	seeds := forEachNetwork(f, func(i, member int) uint64 { return f.list[i].networkSeed(member) })
-	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Train })
-	for i := 0; i < len(seeds) && !f.predictions[0].Diverged; i += f.together() {
+	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.list[i].data.Train })
+	for i := 0; i < len(seeds) && !f.first().predictions.Diverged; i += f.together() {
 		if err := f.trainModel(ctx, seeds[i:i+f.together()], sets[i:i+f.together()], i); err != nil {
 			return err
 		}
@@ -107,7 +105,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	f.models = append(f.models, m)
 	if diverged != nil {
 		for _, d := range diverged.Diverged {
-			f.predictions[d.Replica/f.members()].diverge(fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
+			f.list[d.Replica/f.members()].predictions.diverge(fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
 		}
 		if len(diverged.Diverged) == f.together() {
 			return nil
@@ -132,8 +130,8 @@ func (f *fit) finish(m *nets.Model, head Head) error {
 		return err
 	}
 	for replica, why := range failed {
-		e := replica / f.members()
-		f.failed[e] = f.list[e].problem(why)
+		e := f.list[replica/f.members()]
+		e.unfinished = e.problem(why)
 	}
 	return nil
 }
@@ -159,7 +157,9 @@ func (f *fit) trainer(ctx context.Context, m *nets.Model, model int) train.Train
 		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.run.CheckpointEvery, Version: f.info.Version}
 	}
 	if recipe.EarlyStopping {
-		t.EarlyStopping = f.earlyStopping()
+		t.EarlyStopping = train.EarlyStopping{Every: f.scoredEvery(), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
+			return f.heldOut(ctx, m, f.options())
+		}}
 	}
 	return t
 }
@@ -167,12 +167,9 @@ func (f *fit) trainer(ctx context.Context, m *nets.Model, model int) train.Train
 // trainPart is about which part of the work training is; predictions are the rest. A step of training takes about three times as
 // long as a prediction of its examples.
 func (f *fit) trainPart() float64 {
-	e, predicted := f.first(), 0
-	for _, set := range f.data[0].Sets {
-		predicted += set.Len() * e.Recipe.Samples
-	}
-	trained := 3 * f.data[0].Train.Len() * (e.Recipe.Epochs + e.Recipe.PretrainEpochs)
-	return float64(trained) / float64(trained+predicted)
+	e := f.first()
+	trained := 3 * float64(e.data.Train.Len()*(e.Recipe.Epochs+e.Recipe.PretrainEpochs))
+	return trained / (trained + float64(e.data.toPredict()*e.Recipe.Samples))
 }
 
 // The first line of a file of Engine.Curves, and the format of the others, which in older files lack the last column.
@@ -187,26 +184,27 @@ func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.
 		return nil
 	}
 	var held []float64
-	if last := f.first().Recipe.PretrainEpochs + f.first().Recipe.Epochs; !at.Pretraining && f.data[0].HeldOut.Inputs != nil && f.first().Method.Process == nil &&
-		((at.Epoch-f.first().Recipe.PretrainEpochs)%f.scoredEvery() == 0 || at.Epoch == last) {
+	e := f.first()
+	if epoch := at.Epoch - e.Recipe.PretrainEpochs; !at.Pretraining && e.data.HeldOut.Inputs != nil && e.Method.Process == nil && (epoch%f.scoredEvery() == 0 || epoch == e.Recipe.Epochs) {
+		options := f.options()
+		options.Seed = new(uint64)
 		var err error
-		if held, err = f.heldOut(ctx, m, func(o *predict.Options) { o.Seed = new(uint64) }); err != nil && ctx.Err() == nil {
+		if held, err = f.heldOut(ctx, m, options); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	l := at.Losses
 	for i, e := range f.list {
 		of := math.NaN() // of the experiment's networks in this model
-		if held != nil {
-			own := held[i*len(held)/len(f.list) : (i+1)*len(held)/len(f.list)]
-			of = floats.Sum(own) / float64(len(own))
+		if n := len(held) / len(f.list); n > 0 {
+			of = floats.Sum(held[i*n:(i+1)*n]) / float64(n)
 		}
 		line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy, of)
-		file, whole := filepath.Join(f.run.Curves, e.id+csvExtension), line
+		file := filepath.Join(f.run.Curves, e.id+csvExtension)
 		if _, missing := os.Stat(file); missing != nil {
-			whole = curveHead + line
+			line = curveHead + line
 		}
-		if err := appendTo(file, []byte(whole)); err != nil { // what is there is not read, however long
+		if err := appendTo(file, []byte(line)); err != nil { // what is there is not read, however long
 			return err
 		}
 	}
@@ -233,31 +231,21 @@ const scoredEpochs = 100
 // scoredEvery is after how many epochs networks are scored by held-out examples.
 func (f *fit) scoredEvery() int { return (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs }
 
-// earlyStopping scores networks by held-out examples.
-func (f *fit) earlyStopping() train.EarlyStopping {
-	return train.EarlyStopping{Every: f.scoredEvery(), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
-		return f.heldOut(ctx, m, func(*predict.Options) {})
-	}}
-}
-
 // heldOut is the negative log-likelihood of the held-out examples by each network of a model, or the loss of quantiles; NaN where it
 // is not finite.
-func (f *fit) heldOut(ctx context.Context, m *nets.Model, change func(o *predict.Options)) ([]float64, error) {
-	held := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].HeldOut })
-	found, err := f.draw(ctx, m, held[:f.together()], change)
+func (f *fit) heldOut(ctx context.Context, m *nets.Model, options predict.Options) ([]float64, error) {
+	held := forEachNetwork(f, func(i, _ int) train.Dataset { return f.list[i].data.HeldOut })
+	found, err := f.draw(ctx, m, held[:f.together()], options)
 	if err != nil {
 		return nil, fmt.Errorf("predicting held-out examples: %w", err)
 	}
 	scores := make([]float64, len(found))
 	for i := range found {
 		p, err := predictionOf(Set{Dataset: held[i]}, found[i])
+		if scores[i] = math.NaN(); err == nil && p.notFinite() == "" {
+			scores[i], err = p.loss()
+		}
 		if err != nil {
-			return nil, err
-		}
-		if scores[i] = math.NaN(); p.notFinite() != "" {
-			continue
-		}
-		if scores[i], err = p.loss(); err != nil {
 			return nil, err
 		}
 	}
@@ -284,10 +272,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	if err != nil {
 		return nil, 0, err
 	}
-	x, options := inputsOf(sets), predict.Options{Samples: 1, Training: m.Replicas == 0}
-	for _, set := range sets {
-		options.BatchSize = max(options.BatchSize, set.Len())
-	}
+	x, options := inputsOf(sets), predict.Options{Samples: 1, BatchSize: math.MaxInt, Training: m.Replicas == 0}
 	if f.first().group.images {
 		options.BatchSize = startBatch
 		x[0] = firstInputs(x[0], startImages)
@@ -321,34 +306,33 @@ func predictionOf(set Set, p *predict.Prediction) (s Prediction, err error) {
 	return s, err
 }
 
-// draw predicts sets by a model: of replicas each its own, and else one. change may change the options.
-func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset, change func(o *predict.Options)) ([]*predict.Prediction, error) {
+// options are those of all predictions.
+func (f *fit) options() predict.Options {
 	e := f.first()
-	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.first().group.traits.Energies, KeepOutputs: f.keepOutputs}
-	if options.Coherent = e.Recipe.Coherent; options.Coherent {
-		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
+	o := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: e.group.traits.Energies, KeepOutputs: f.keepOutputs, Coherent: e.Recipe.Coherent}
+	if o.Coherent {
+		o.Seed = new(uint64) // the networks' own seeds tell their draws apart
 	}
-	if options.BatchSize == 0 && !f.first().group.images && !f.first().ownData() {
-		for _, set := range sets {
-			options.BatchSize = max(options.BatchSize, set.Len())
+	if o.BatchSize == 0 && !e.group.images && !e.ownData() {
+		o.BatchSize = math.MaxInt
+	}
+	return o
+}
+
+// draw predicts sets by a model: of replicas each its own, and else one.
+func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset, options predict.Options) (drawn []*predict.Prediction, err error) {
+	if _, gaussian := f.likelihood().(likelihood.Gaussian); gaussian && f.first().Method.Process != nil {
+		return predict.Marginals(ctx, m, inputsOf(sets)...)
+	}
+	if !f.first().group.images || !slices.Contains(f.models, m) { // or it is in training
+		return predict.SampleReplicas(ctx, m, inputsOf(sets), options)
+	}
+	if f.predictors[m] == nil {
+		if f.predictors[m], err = predict.NewPredictor(m, options); err != nil {
+			return nil, err
 		}
 	}
-	change(&options)
-	var drawn []*predict.Prediction
-	var err error
-	if _, gaussian := f.likelihood().(likelihood.Gaussian); gaussian && e.Method.Process != nil {
-		drawn, err = predict.Marginals(ctx, m, inputsOf(sets)...)
-	} else if !f.first().group.images || !slices.Contains(f.models, m) { // or it is in training
-		drawn, err = predict.SampleReplicas(ctx, m, inputsOf(sets), options)
-	} else {
-		if f.predictors[m] == nil {
-			if f.predictors[m], err = predict.NewPredictor(m, options); err != nil {
-				return nil, err
-			}
-		}
-		drawn, err = f.predictors[m].PredictReplicas(ctx, inputsOf(sets)...)
-	}
-	return drawn, err
+	return f.predictors[m].PredictReplicas(ctx, inputsOf(sets)...)
 }
 
 // predict predicts all sets of all experiments.
@@ -359,94 +343,91 @@ func (f *fit) predict(ctx context.Context) (err error) {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	if !slices.ContainsFunc(f.predictions, func(p *Predictions) bool { return !p.Diverged }) {
+	if !slices.ContainsFunc(f.list, func(e *planned) bool { return !e.predictions.Diverged }) {
 		return nil
 	}
+	first := f.first()
 	var each map[string]map[string][]float64
-	if after := f.first().Task.After; after != nil {
-		numbers, found, err := after(ctx, f.models, f.data[0])
+	if after := first.Task.After; after != nil {
+		numbers, found, err := after(ctx, f.models, first.data)
 		if errors.Is(err, metrics.ErrValue) {
-			f.predictions[0].diverge("Task.After: " + err.Error())
+			first.predictions.diverge("Task.After: " + err.Error())
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("Task.After: %w", err)
 		}
-		f.predictions[0].Inspected, each = map[string]float64{}, found // not nil, which says that the networks were asked
-		maps.Copy(f.predictions[0].Inspected, numbers)
+		first.predictions.Inspected, each = map[string]float64{}, found // not nil, which says that the networks were asked
+		maps.Copy(first.predictions.Inspected, numbers)
 	}
-	for k, set := range f.data[0].Sets {
-		drawn, err := f.drawSet(ctx, k)
+	for k, set := range first.data.Sets {
+		f.set = k
+		drawn, err := f.drawSet(ctx)
 		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
-			f.predictions[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
+			first.predictions.diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("the set %q: %w", set.Name, err)
-		}
-		for i, p := range f.predictions {
+		for i := 0; i < len(f.list) && err == nil; i++ {
+			var found *predict.Prediction
 			var s Prediction
-			found, err := predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...)
-			if err == nil {
-				s, err = predictionOf(f.data[i].Sets[k], found)
+			if found, err = predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...); err != nil {
+				break
 			}
-			if err != nil {
-				return fmt.Errorf("the set %q: %w", set.Name, err)
-			}
+			p := f.list[i].predictions
+			s, err = predictionOf(f.list[i].data.Sets[k], found)
 			s.Extra = each[set.Name]
 			p.Sets = append(p.Sets, s)
 			if text := s.notFinite(); text != "" {
 				p.diverge(text)
 			}
 		}
+		if err != nil {
+			return fmt.Errorf("the set %q: %w", set.Name, err)
+		}
 	}
 	return nil
+}
+
+// drawSet predicts the set of all experiments by each network.
+func (f *fit) drawSet(ctx context.Context) (drawn []*predict.Prediction, err error) {
+	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.list[i].data.Sets[f.set].Dataset })
+	options := f.options()
+	options.Progress = f.drawing
+	for i, m := range f.models {
+		if !f.first().Recipe.SharedNoise {
+			if err := m.StartNoise(f.first().data.Sets[f.set].Name); err != nil {
+				return nil, err
+			}
+		}
+		f.drawing(0, 1)
+		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()], options)
+		if err != nil {
+			return nil, err
+		}
+		f.predicted += float64(sets[0].Len()) / float64(len(f.models))
+		drawn = append(drawn, found...)
+	}
+	return drawn, nil
+}
+
+// drawing hears how much of the set is predicted by one of the models.
+func (f *fit) drawing(done, of int) {
+	d := f.first().data
+	now := f.predicted + float64(d.Sets[f.set].Len())*float64(done)/float64(of)/float64(len(f.models))
+	f.report(f.trainPart()+(1-f.trainPart())*now/float64(d.toPredict()), fmt.Sprintf("predicting the set %q", d.Sets[f.set].Name))
 }
 
 // carryOutBy has a Program carry out the experiment.
 func (f *fit) carryOutBy(ctx context.Context, program Program) error {
-	e, d := f.list[0], f.data[0]
-	p, err := program.Run(ctx, e.Experiment, d, func(done float64, note string) { f.report(done, note) })
+	e := f.first()
+	p, err := program.Run(ctx, e.Experiment, e.data, func(done float64, note string) { f.report(done, note) })
 	if errors.Is(err, train.ErrDiverged) {
-		f.predictions[0].diverge(err.Error())
+		e.predictions.diverge(err.Error())
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, e.data.Unit, e.data.Zero
+		e.predictions = p
 	}
-	p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, d.Unit, d.Zero
-	f.predictions[0] = p
-	return nil
-}
-
-// drawSet predicts set number k of all experiments by each network.
-func (f *fit) drawSet(ctx context.Context, k int) ([]*predict.Prediction, error) {
-	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.data[i].Sets[k].Dataset })
-	all, before := 0, 0 // examples
-	for j, set := range f.data[0].Sets {
-		if all += set.Len(); j < k {
-			before += set.Len()
-		}
-	}
-	var drawn []*predict.Prediction
-	for i, m := range f.models {
-		if !f.first().Recipe.SharedNoise {
-			if err := m.StartNoise(f.data[0].Sets[k].Name); err != nil {
-				return nil, err
-			}
-		}
-		f.drawing = func(done, total int) {
-			over := float64(before) + float64(f.data[0].Sets[k].Len())*(float64(i)+float64(done)/float64(total))/float64(len(f.models))
-			f.report(f.trainPart()+(1-f.trainPart())*over/float64(all), fmt.Sprintf("predicting the set %q", f.data[0].Sets[k].Name))
-		}
-		f.drawing(0, 1)
-		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()], func(o *predict.Options) {
-			o.Progress = func(done, total int) { f.drawing(done, total) }
-		})
-		if err != nil {
-			return nil, err
-		}
-		drawn = append(drawn, found...)
-	}
-	return drawn, nil
+	return err
 }

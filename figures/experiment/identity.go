@@ -23,7 +23,6 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/spec"
 )
@@ -249,23 +248,7 @@ func codeOf(e Experiment, d Data) (string, error) {
 	h := sha256.New()
 	var store *model.Store
 	for _, b.rows = range e.Recipe.batches(d.Train.Len()) {
-		err := b.build(network, e.Task.Likelihood, true, true, func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node) {
-			store = m.Store
-			var trained []*model.Variable
-			var values []*graph.Node
-			for _, v := range variables(store) {
-				if v.Trainable && v.InUseByGraph(nll.Graph()) && params.RoleOf(v, store) != "" {
-					trained, values = append(trained, v), append(values, v.NodeValue(nll.Graph()))
-				}
-			}
-			gradients := graph.Gradient(stochastic.LayerLossesOf(nll.Graph()).Objective(nll, b.rows), values...)
-			e.Recipe.update(s, trained, values, gradients)
-			write(h, outputs.Graph())
-		})
-		if err == nil && e.Method.Process == nil { // a process predicts only after Finish
-			err = b.prediction(h, network, e.Task.Likelihood)
-		}
-		if err != nil {
+		if _, store, err = b.look(e, network, h); err != nil {
 			return "", err
 		}
 	}
@@ -308,19 +291,17 @@ func (r Recipe) update(s *model.Scope, trained []*model.Variable, values, gradie
 	}
 }
 
-// prediction writes the graph of a prediction.
-func (b building) prediction(w io.Writer, network nets.Network, l likelihood.Likelihood) error {
-	return b.build(network, l, false, false, func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
-		switch l := m.Likelihood.(type) {
-		case likelihood.Regression:
-			l.Moments(s, outputs)
-		case likelihood.Distribution:
-			l.Parameters(s, outputs)
-		case likelihood.Classification:
-			likelihood.Logits(l, s, outputs)
-		}
-		write(w, outputs.Graph())
-	})
+// writePrediction writes the graph of a prediction with what the likelihood says of its outputs.
+func writePrediction(w io.Writer, m *nets.Model, s *model.Scope, outputs *graph.Node) {
+	switch l := m.Likelihood.(type) {
+	case likelihood.Regression:
+		l.Moments(s, outputs)
+	case likelihood.Distribution:
+		l.Parameters(s, outputs)
+	case likelihood.Classification:
+		likelihood.Logits(l, s, outputs)
+	}
+	write(w, outputs.Graph())
 }
 
 // write writes all nodes of a graph.

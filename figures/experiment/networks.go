@@ -99,27 +99,27 @@ func (f *fit) keepNetworks() (err error) {
 	if f.run.Networks == "" {
 		return nil
 	}
-	graph, first := "", f.first()
-	x, floats := f.data[0].Train.Inputs.(nets.Floats)
+	digest, first := "", f.first()
+	x, floats := first.data.Train.Inputs.(nets.Floats)
 	if floats {
 		network, err := first.Task.Network.Over(first.Method.Layers)
 		if err == nil {
-			graph, err = graphOf(network, first.Task.Likelihood, x.Shape)
+			digest, err = graphOf(network, first.Task.Likelihood, x.Shape)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for number := 0; number < len(f.list)*f.members() && err == nil; number++ {
-		i, member := number/f.members(), number%f.members()
-		e, d := f.list[i], f.data[i]
-		if f.predictions[i].Diverged {
+		e, member := f.list[number/f.members()], number%f.members()
+		d := e.data
+		if e.predictions.Diverged {
 			continue
 		}
 		text, _ := json.Marshal(scale{Shape: x.Shape, Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero, Likelihood: likelihoodText(e.Task.Likelihood)}) // finite, as the data are
 		var m *nets.Model
 		if m, err = f.models[number/f.together()].Replica(number % f.together()); err == nil {
-			metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: graph, trainingKey: e.training(d, member, f.info.Version)}
+			metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: digest, trainingKey: e.training(member, f.info.Version)}
 			err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
 		}
 	}
@@ -131,16 +131,16 @@ func (f *fit) keepNetworks() (err error) {
 
 // training is a digest of what decides the trained network of an experiment, and not what only its predictions depend on: the
 // number of draws, the batch, and the sets. It is "" where networks cannot predict again what they did in their own run.
-func (e *planned) training(d Data, member int, version string) string {
+func (e *planned) training(member int, version string) string {
 	var tree map[string]map[string]any
 	if e.program() != nil || e.Method.Process != nil || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
 		return ""
 	}
 	delete(tree["Task"], "Data")
 	delete(tree["code"], "data")
-	used := []Set{{"training", d.Train}}
+	used := []Set{{"training", e.data.Train}}
 	if e.Recipe.EarlyStopping {
-		used = append(used, Set{"held-out", d.HeldOut})
+		used = append(used, Set{"held-out", e.data.HeldOut})
 	} else {
 		for _, field := range []string{"Samples", "PredictBatch", "Coherent"} {
 			delete(tree["Recipe"], field)
@@ -150,12 +150,12 @@ func (e *planned) training(d Data, member int, version string) string {
 	if err != nil {
 		return ""
 	}
-	return spec.Digest(fmt.Appendln(text, version, Digest(used...), likelihoodText(d.likelihood), e.networkSeed(member)))
+	return spec.Digest(fmt.Appendln(text, version, Digest(used...), likelihoodText(e.data.likelihood), e.networkSeed(member)))
 }
 
 // keptNetworks are the files in Engine.Networks with the networks of an experiment, of each member, that an earlier run trained; nil if
 // one of them is missing.
-func (r *run) keptNetworks(e *planned, d Data, version string) (files []string) {
+func (r *run) keptNetworks(e *planned, version string) (files []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entries, _ := os.ReadDir(r.Networks) // none without a folder
@@ -171,7 +171,7 @@ func (r *run) keptNetworks(e *planned, d Data, version string) (files []string) 
 		}
 	}
 	for member := 0; member < e.Method.members() && len(r.kept) > 0; member++ {
-		file := r.kept[e.training(d, member, version)]
+		file := r.kept[e.training(member, version)]
 		if file == "" {
 			return nil
 		}
@@ -295,7 +295,7 @@ func graphOf(network nets.Network, l likelihood.Likelihood, shape []int) (string
 		return "", err
 	}
 	defer b.backend.Finalize()
-	err = b.prediction(h, network, l)
+	err = b.build(network, l, false, false, func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) { writePrediction(h, m, s, outputs) })
 	return hex.EncodeToString(h.Sum(nil)[:8]), err
 }
 

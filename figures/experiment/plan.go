@@ -39,6 +39,11 @@ type planned struct {
 	group *group
 	id    string
 
+	// While it is carried out.
+	data        Data
+	predictions *Predictions
+	unfinished  error // why its trained networks give no result
+
 	// What has come of it; see run.mu.
 	result *Result // nil while there is none
 	failed error   // why there is no result, or why a stored result cannot be measured
@@ -187,13 +192,12 @@ type run struct {
 	groups  []*group
 	byGroup map[string]*group
 	cost    float64           // of everything, also of what a store has
-	choices []string          // of backends, as Notes heard them
+	said    sync.Map          // what Notes hear once: the choices of backends, and the tasks whose data were remarked on
 	lacking int               // how many stored results are without predictions
 	others  []string          // files of lines in the store that are none of its own
 	changed map[string]Result // stored results with other metrics than the store has
 
 	mu       sync.Mutex        // of what follows, of what has come of each experiment, and of calls of Progress and Notes
-	remarked map[string]bool   // tasks whose data were remarked on
 	seen     map[string]bool   // the files in Networks that were looked at
 	kept     map[string]string // some of them, by a digest of their training
 	done     float64           // the cost of what is done

@@ -226,6 +226,14 @@ func (d Data) all() []Set {
 	return append([]Set{{"training", d.Train}, {"held-out", d.HeldOut}}, d.Sets...)
 }
 
+// toPredict is the number of examples of all sets.
+func (d Data) toPredict() (n int) {
+	for _, set := range d.Sets {
+		n += set.Len()
+	}
+	return n
+}
+
 // check says what is wrong with the data of a split.
 func (d Data) check(l likelihood.Likelihood) error {
 	if len(d.Sets) == 0 {

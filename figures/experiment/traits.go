@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -29,18 +30,18 @@ import (
 type Traits struct {
 	Energies   bool // whether layers have energy models
 	Noise      bool // whether predictions differ from draw to draw
-	Parameters []Parameter
+	parameters []parameter
 }
 
-// A Parameter is a trainable parameter of a network.
-type Parameter struct {
-	Name string // its path below the model's, such as "network/output/bias"
-	Role params.Role
+// A parameter is a trainable parameter of a network.
+type parameter struct {
+	name string // its path below the model's, such as "network/output/bias"
+	role params.Role
 }
 
 // Has says whether there are parameters of a role.
 func (t Traits) Has(role params.Role) bool {
-	return slices.ContainsFunc(t.Parameters, func(p Parameter) bool { return p.Role == role })
+	return slices.ContainsFunc(t.parameters, func(p parameter) bool { return p.role == role })
 }
 
 // methodTraits remembers what MethodTraits found out, by the method and the likelihood.
@@ -100,22 +101,38 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		return t, err
 	}
 	defer b.backend.Finalize()
-	err = b.build(network, e.Task.Likelihood, true, false, func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
-		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
-		for _, v := range variables(m.Store) {
-			if role := params.RoleOf(v, m.Store); role != "" && v.Trainable {
-				t.Parameters = append(t.Parameters, Parameter{strings.TrimPrefix(v.Path(), "/model/"), role})
+	t, _, err = b.look(e, network, nil)
+	return t, err
+}
+
+// look builds the graphs of training and of prediction, to see what there is in them. It writes them to h, unless that is nil,
+// with gradients and the updates by optimizers from outside, and returns the variables of training.
+func (b building) look(e Experiment, network nets.Network, h io.Writer) (t Traits, store *model.Store, err error) {
+	err = b.build(network, e.Task.Likelihood, true, h != nil, func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node) {
+		g, losses := outputs.Graph(), stochastic.LayerLossesOf(outputs.Graph())
+		store, t.Energies = m.Store, losses.LogLikelihood != nil
+		var trained []*model.Variable
+		var values []*graph.Node
+		for _, v := range variables(store) {
+			role := params.RoleOf(v, store)
+			if role == "" || !v.Trainable {
+				continue
+			}
+			t.parameters = append(t.parameters, parameter{strings.TrimPrefix(v.Path(), "/model/"), role})
+			if h != nil && v.InUseByGraph(g) {
+				trained, values = append(trained, v), append(values, v.NodeValue(g))
 			}
 		}
+		if h != nil {
+			e.Recipe.update(s, trained, values, graph.Gradient(losses.Objective(nll, b.rows), values...))
+			write(h, g)
+		}
 	})
-	if err != nil {
-		return t, err
+	if err != nil || e.Method.Process != nil { // which predicts only once it was finished
+		t.Noise = e.Method.Process != nil && e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
+		return t, store, err
 	}
-	if e.Method.Process != nil { // it predicts only once it was finished
-		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
-		return t, nil
-	}
-	err = b.build(network, e.Task.Likelihood, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
+	err = b.build(network, e.Task.Likelihood, false, false, func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
 		t.Noise = stochastic.HasNoise(outputs.Graph())
 		energies := nets.Energies(outputs.Graph())
 		if t.Energies && len(energies) == 0 {
@@ -126,8 +143,11 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 				panic(fmt.Errorf("the energy of layer %s has the shape %v for %d examples; want [%d, 1]", l.Layer, dims, b.rows, b.rows))
 			}
 		}
+		if h != nil {
+			writePrediction(h, m, s, outputs)
+		}
 	})
-	return t, err
+	return t, store, err
 }
 
 // variables are the variables of a model, in the order of their paths.
