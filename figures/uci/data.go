@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/spec"
 )
@@ -23,6 +24,8 @@ type Data struct {
 	Choosing bool
 	// HeldOut keeps a fifth of the training part for early stopping.
 	HeldOut bool
+	// Calibration predicts a fifth of the training part too, as the set "calibration", and does not train on it.
+	Calibration bool
 }
 
 // Splits is a way to split a data set into training and test part.
@@ -88,11 +91,12 @@ type identity struct {
 	Kind         Splits `experiment:"Splits"`
 	Choosing     bool
 	HeldOut      bool
+	Calibration  bool
 }
 
 // Identity implements spec.Identifier.
 func (d Data) Identity() spec.Identity {
-	return spec.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut}}
+	return spec.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut, d.Calibration}}
 }
 
 // Check says what cannot be.
@@ -105,6 +109,9 @@ func (d Data) Check() error {
 	}
 	if d.Kind == Hole && d.Measured() == nil {
 		return fmt.Errorf("there are no holes of %s; figures/uci/holes.csv has those of other data sets, and datasets.HoleSplits makes some", d.Name)
+	}
+	if d.HeldOut && d.Calibration {
+		return fmt.Errorf("uci.Data of %s has HeldOut and Calibration, which are the same examples; leave one of them out", d.Name)
 	}
 	return nil
 }
@@ -130,10 +137,14 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 		return experiment.Data{}, err
 	}
 	held := 0.0
-	if d.HeldOut {
+	if d.HeldOut || d.Calibration {
 		held = heldOutPart
 	}
-	return experiment.Standardised(set, splits[split], held, uint64(split))
+	found, err := experiment.Standardised(set, splits[split], held, uint64(split))
+	if d.Calibration {
+		found.Sets, found.HeldOut = append(found.Sets, experiment.Set{Name: calibrationSet, Dataset: found.HeldOut}), train.Dataset{}
+	}
+	return found, err
 }
 
 // read reads the data set and makes the training and test parts of its splits. Year may be downloaded; the context lets Ctrl-C

@@ -38,6 +38,7 @@ func Exhibits() []tables.Exhibit {
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Table: TunedTable, Picture: TunedFigure},
 		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: TuningTable, Needs: tried},
 		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Table: scoresTable},
+		{Name: "uci-conformal", Doc: "how many targets are inside conformal intervals of 95%, on random splits and in holes", Table: conformalTable},
 		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Table: SamplesTable},
 		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Table: ConvergedTable, Picture: ConvergedFigure},
 		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Table: OptionsTable, Picture: OptionsFigure},
