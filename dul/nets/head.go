@@ -14,7 +14,8 @@ const HeadScope = "/model/network/output"
 
 // WithHead returns the architecture with hidden layers of one family and a last layer of another, the head. An MLP
 // becomes a ResidualMLP of as many layers, and must have hidden layers of one width. In other networks the head
-// replaces the dense layer in HeadScope. If the head has a method Conv, it also makes the convolutions.
+// replaces the dense layer in HeadScope; that there is one such layer, applying the network checks. If the head has a method
+// Conv, it also makes the convolutions.
 func WithHead(architecture Architecture, hidden, head Layers) (Network, error) {
 	if mlp, is := architecture.(MLP); is {
 		for _, width := range mlp.Widths {
@@ -31,13 +32,47 @@ func WithHead(architecture Architecture, hidden, head Layers) (Network, error) {
 		residual.Layers, residual.Head = hidden, head
 		return residual, nil
 	}
+	var layers Layers = headed{hidden, head}
 	if convolution, is := head.(ConvLayers); is {
 		if _, is := architecture.(ResNet); is { // its only dense layer is the last
 			return architecture.Over(convolution)
 		}
-		return architecture.Over(convHeaded{headed{hidden, head}, convolution})
+		layers = convHeaded{headed{hidden, head}, convolution}
 	}
-	return architecture.Over(headed{hidden, head})
+	network, err := architecture.Over(layers)
+	switch architecture.(type) {
+	case ResNet, ResidualSum:
+		return network, err
+	}
+	return oneHead{network, architecture}, err
+}
+
+// oneHead is a network that may have another number of heads.
+type oneHead struct {
+	Network
+	architecture Architecture
+}
+
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (n oneHead) TakesReplicas() bool { return TakesReplicas(n.Network) }
+
+// Apply implements Network.
+func (n oneHead) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	before := heads(x.Graph())
+	y := n.Network.Apply(s, x, outputs)
+	if built := heads(x.Graph()) - before; built != 1 {
+		panic(fmt.Errorf("the head takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", HeadScope, n.architecture, built))
+	}
+	return y
+}
+
+const headsKey = "/heads"
+
+// heads is how many layers at HeadScope a graph has.
+func heads(g *graph.Graph) int {
+	n, _ := model.GetGraphParam(g, headsKey)
+	built, _ := n.(int)
+	return built
 }
 
 // headed is a family whose dense layer at HeadScope is of another family.
@@ -46,6 +81,7 @@ type headed struct{ hidden, head Layers }
 // Dense implements Layers.
 func (h headed) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	if s.Scope() == HeadScope {
+		model.SetGraphParam(x.Graph(), headsKey, heads(x.Graph())+1)
 		return h.head.Dense(s, x, units)
 	}
 	return h.hidden.Dense(s, x, units)

@@ -139,11 +139,9 @@ type Process interface {
 
 // A HeadTask is what a head is made for.
 type HeadTask struct {
-	Images   bool // whether the inputs are images
-	Classes  int  // of a classification; 0 for a regression
-	Examples int  // training examples
-	Inputs   int  // numbers of one input
-	Seeds    []uint64
+	Train      train.Dataset
+	Likelihood likelihood.Likelihood // likelihood.Gaussian or a likelihood.Classification
+	Seeds      []uint64
 	// Features returns the features that each replica of the untrained network gives to training inputs, row-major with
 	// width columns.
 	Features func() (features [][]float64, width int, err error)

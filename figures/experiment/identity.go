@@ -221,17 +221,13 @@ func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Dat
 		Task struct{ Data json.RawMessage }
 		Code struct{ Data string }
 	}
-	if err := json.Unmarshal(g.line.Experiment, &known); err != nil {
-		return err
-	}
 	tree, _, err := spec.Of(&source, "Task.Data")
-	same := err == nil && spec.Text(tree) == string(known.Task.Data)
-	if same && known.Code.Data != "" {
-		var now string
+	err = errors.Join(err, json.Unmarshal(g.line.Experiment, &known))
+	now := known.Code.Data
+	if err == nil && now != "" {
 		now, err = dataOf(ctx, source, loaded)
-		same = now == known.Code.Data
 	}
-	if err == nil && !same {
+	if err == nil && (now != known.Code.Data || spec.Text(tree) != string(known.Task.Data)) {
 		err = errors.New("the data have changed since they were read to identify the experiment, so that its result would be kept as that of other data; a Source gives the same data whenever a split is loaded")
 	}
 	return err

@@ -20,15 +20,10 @@ import (
 	"densityuncertainty/figures/spec"
 )
 
-// Standardised is a split of a regression, with the one set "test". Inputs and targets are standardised by the means
-// and deviations of the training examples alone; a column that is constant there is only centred. With heldOut, a part
+// prepared is a split of a regression, with the one set "test". Inputs, and the targets too if that is asked for, are standardised
+// by the means and deviations of the training examples alone; a column that is constant there is only centred. With heldOut, a part
 // from 0 to 1 of the training examples, drawn at random with a seed, is held out of training. A missing number is the mean
 // of the training examples. It is an error if one of the others has a category that they do not have.
-func Standardised(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64) (Data, error) {
-	return prepared(set, split, heldOut, seed, true)
-}
-
-// prepared is Standardised, or has the targets as they are.
 func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64, standardise bool) (d Data, err error) {
 	trainRows, heldRows := split.Train, []int(nil)
 	if heldOut > 0 {
@@ -316,21 +311,16 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 
 // remarks say what is odd about data: labels that no training example has, and examples of a set that are training examples too.
 func (d Data) remarks() (all []string) {
-	seed, trained := maphash.MakeSeed(), map[uint64]bool{}
+	seed, trained, row := maphash.MakeSeed(), map[uint64]bool{}, []byte(nil)
 	hashes := func(set train.Dataset) (all []uint64) { // of the rows with their answers
 		x, is := set.Inputs.(nets.Floats)
-		if !is || set.Targets == nil && set.Labels == nil {
-			return nil
-		}
-		columns, row := len(set.Targets)/set.Len(), []byte(nil)
-		for i := range set.Len() {
-			row = row[:0]
-			for _, v := range slices.Concat(x.Values[i*x.Size():][:x.Size()], set.Targets[i*columns:][:columns]) {
-				row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
-			}
+		for i := 0; is && (set.Targets != nil || set.Labels != nil) && i < set.Len(); i++ {
+			columns, label := len(set.Targets)/set.Len(), []int64(nil)
 			if set.Labels != nil {
-				row = binary.LittleEndian.AppendUint64(row, uint64(set.Labels[i]))
+				label = append(label, int64(set.Labels[i]))
 			}
+			row, _ = binary.Append(row[:0], binary.LittleEndian, slices.Concat(x.Values[i*x.Size():][:x.Size()], set.Targets[i*columns:][:columns]))
+			row, _ = binary.Append(row, binary.LittleEndian, label)
 			all = append(all, maphash.Bytes(seed, row))
 		}
 		return all
@@ -373,18 +363,19 @@ func checkSource(data Source) error {
 // have the same inputs, targets, labels and names. It is for the Identity of a Source of your own.
 func Digest(sets ...Set) string {
 	h := sha256.New()
-	words := func(count int, word func(i int) uint64) {
-		buffer := binary.LittleEndian.AppendUint64(nil, uint64(count))
-		for i := range count {
-			if buffer = binary.LittleEndian.AppendUint64(buffer, word(i)); len(buffer) >= 1<<16 {
-				h.Write(buffer) // a hash takes everything
-				buffer = buffer[:0]
-			}
+	write := func(words any) { binary.Write(h, binary.LittleEndian, words) } // a hash takes everything
+	floats := func(list []float64) {
+		write(uint64(len(list)))
+		for part := range slices.Chunk(list, 1<<13) {
+			write(part)
 		}
-		h.Write(buffer)
 	}
-	floats := func(list []float64) { words(len(list), func(i int) uint64 { return math.Float64bits(list[i]) }) }
-	integers := func(list []int) { words(len(list), func(i int) uint64 { return uint64(list[i]) }) }
+	integers := func(list []int) {
+		write(uint64(len(list)))
+		for _, v := range list {
+			write(int64(v))
+		}
+	}
 	for _, set := range sets {
 		integers([]int{len(set.Name)})
 		h.Write([]byte(set.Name))

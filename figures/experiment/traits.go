@@ -181,40 +181,18 @@ func newBuilding(e Experiment, d Data) (b building, network nets.Network, err er
 
 // network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
 func (b building) network(e Experiment) (nets.Network, error) {
-	heads, width := 0, 0
-	if e.Method.Process != nil {
-		headless, err := e.withHead(countedHead{count: &heads})
+	network, _, err := e.network(b.data.Train, []uint64{1}, func() (all [][]float64, width int, err error) {
+		headless, err := e.withHead(baselines.Headless{})
 		if err == nil {
 			err = b.build(headless, nil, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
 		}
-		if err != nil {
-			return nil, err
-		}
-		if heads != 1 {
-			return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", nets.HeadScope, e.Task.Network, heads)
-		}
-	}
-	network, _, err := e.network(b.data.Train, []uint64{1}, func() ([][]float64, int, error) {
-		examples := max(200, e.Method.Process.Examples())
-		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, examples*width)
+		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, max(200, e.Method.Process.Examples())*width)
 		for i := range features {
 			features[i] = rng.NormFloat64()
 		}
-		return [][]float64{features}, width, nil
+		return [][]float64{features}, width, err
 	})
 	return network, err
-}
-
-// countedHead is a head that returns its features and counts how often it is built.
-type countedHead struct {
-	baselines.Headless
-	count *int
-}
-
-// Dense implements nets.Layers.
-func (h countedHead) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node {
-	*h.count++
-	return x
 }
 
 // network is the network of an experiment. The head of a Gaussian process is made for training data, and for the features
@@ -224,20 +202,9 @@ func (e Experiment) network(d train.Dataset, seeds []uint64, features func() ([]
 		n, err = e.Task.Network.Over(e.Method.Layers)
 		return n, head, err
 	}
-	t := HeadTask{Examples: d.Len(), Seeds: seeds, Features: features}
-	if isClassification(e.Task.Likelihood) {
-		t.Classes = e.Task.Likelihood.Outputs()
+	if head, err = e.Method.Process.Head(HeadTask{Train: d, Likelihood: e.Task.Likelihood, Seeds: seeds, Features: features}); err == nil {
+		n, err = e.withHead(head.Layers)
 	}
-	switch x := d.Inputs.(type) {
-	case nets.Pixels:
-		t.Images, t.Inputs = true, x.Size()
-	case nets.Floats:
-		t.Inputs = x.Size()
-	}
-	if head, err = e.Method.Process.Head(t); err != nil {
-		return nil, head, err
-	}
-	n, err = e.withHead(head.Layers)
 	return n, head, err
 }
 

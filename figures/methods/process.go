@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/spec"
@@ -41,15 +42,15 @@ func (SNGPProcess) Draws() bool { return false }
 
 // Head implements experiment.Process.
 func (p SNGPProcess) Head(t experiment.HeadTask) (experiment.Head, error) {
-	head := baselines.SNGP{Examples: t.Examples, Orthogonal: true} // of images, as in the code with which the paper ran it
-	if !t.Images {                                                 // with a prior variance of 1
-		head = baselines.SNGP{Examples: t.Examples, RandomFeatures: randomFeatures, Plain: true, FeatureScale: math.Sqrt(randomFeatures / 2)}
-		if t.Classes == 0 {
+	head := baselines.SNGP{Examples: t.Train.Len(), Orthogonal: true} // of images, as in the code with which the paper ran it
+	if _, images := t.Train.Inputs.(nets.Pixels); !images {           // with a prior variance of 1
+		head = baselines.SNGP{Examples: t.Train.Len(), RandomFeatures: randomFeatures, Plain: true, FeatureScale: math.Sqrt(randomFeatures / 2)}
+		if _, is := t.Likelihood.(likelihood.Gaussian); is {
 			head.Likelihood = baselines.Gaussian
 		}
 	}
 	if head.LengthScale = p.LengthScale; p.LengthScale == 0 {
-		head.LengthScale = math.Sqrt(float64(t.Inputs))
+		head.LengthScale = math.Sqrt(float64(t.Train.Inputs.(interface{ Size() int }).Size()))
 	}
 	finish := func(store *model.Store, noise ...float64) error {
 		return head.Posterior(store, nets.HeadScope, noise...)
@@ -93,7 +94,7 @@ func (p DUEProcess) Head(t experiment.HeadTask) (experiment.Head, error) {
 		return experiment.Head{}, err
 	}
 	var head baselines.DUE
-	if t.Classes == 0 {
+	if _, is := t.Likelihood.(likelihood.Gaussian); is {
 		head.Likelihood = baselines.Gaussian
 	}
 	features, width, err := t.Features()

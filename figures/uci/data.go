@@ -130,7 +130,7 @@ func (d Data) Splits() int {
 	return published
 }
 
-// Load implements experiment.Source. It panics for a split that there is not.
+// Load implements experiment.Source.
 func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	set, splits, err := d.read(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	if d.HeldOut || d.Calibration {
 		held = heldOutPart
 	}
-	found, err := experiment.Standardised(set, splits[split], held, uint64(split))
+	found, err := experiment.Table{Set: set, Parts: splits, HeldOut: held}.Load(ctx, split)
 	if d.Calibration {
 		found.Sets, found.HeldOut = append(found.Sets, experiment.Set{Name: calibrationSet, Dataset: found.HeldOut}), train.Dataset{}
 	}
