@@ -10,20 +10,21 @@ import (
 
 // Bin is one bin of a reliability diagram.
 type Bin struct {
-	Low, High  float64 // confidences of the bin: Low < confidence <= High
+	Low, High  float64 // bounds of the bin: Low < confidence <= High
 	Count      int
 	Confidence float64 // mean confidence; 0 in an empty bin
 	Accuracy   float64 // fraction of right predictions; 0 in an empty bin
 }
 
-// Outcomes is what calibration of the predicted class needs from N predictions. It is small beside their
-// table of probabilities, so that it can be resampled quickly (see Bootstrap).
+// Outcomes has what calibration of the predicted class needs from N predictions. It is small, so that it can be
+// resampled quickly (see Bootstrap).
 type Outcomes struct {
 	Confidence []float64 // probability of the predicted class, max_c p_c
 	Right      []bool    // whether the predicted class is the label
 }
 
-// NewOutcomes judges each example's most probable class; of equally probable ones the first.
+// NewOutcomes returns the confidence of each example's most probable class, and whether it is the label. Of equally
+// probable classes the first counts.
 func NewOutcomes(probs []float64, classes int, labels []int) Outcomes {
 	checkProbabilities(probs, classes)
 	checkLabelled(probs, classes, labels)
@@ -46,14 +47,13 @@ func (o Outcomes) check() {
 	}
 }
 
-// ECE is the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of
-// Reliability (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; its code
-// uses 10.
+// ECE returns the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of Reliability
+// (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; the authors' code has 10.
 func (o Outcomes) ECE(bins int) float64 { return calibrationError(o.Reliability(bins), len(o.Right)) }
 
-// Reliability sorts the examples by their confidence into bins (low, high] of equal width on
-// [0, 1], in order, empty ones too; an example of confidence 0 is in the first. A confidence within 1e-7 of an edge
-// k/bins counts as on it, in the bin below: so do both the float32 and the float64 number nearest to k/bins.
+// Reliability returns the bins of a reliability diagram: the examples by confidence in bins (low, high] of equal width
+// on [0, 1], in order, empty bins too. Confidence 0 is in the first bin. A confidence within 1e-7 above an edge k/bins
+// counts as on it, so that float32 and float64 numbers nearest to k/bins are in the same bin.
 func (o Outcomes) Reliability(bins int) []Bin {
 	places, diagram := o.binned(bins), newDiagram(bins)
 	for i, c := range o.Confidence {
@@ -62,7 +62,7 @@ func (o Outcomes) Reliability(bins int) []Bin {
 	return finish(diagram)
 }
 
-// ECEAt returns the function of a resample that is the ECE of the outcomes in it, for Bootstrap.
+// ECEAt returns a function for Bootstrap that computes the ECE of a resample.
 func (o Outcomes) ECEAt(bins int) func(counts []float64) float64 {
 	places := o.binned(bins)
 	gaps := make([]float64, len(places)) // right or not, less the confidence
@@ -107,15 +107,14 @@ func binOf(bins int, p float64) int {
 	return max(0, min(int(math.Ceil((p-onEdge)*float64(bins)))-1, bins-1))
 }
 
-// ClasswiseECE is the calibration error of every class's probability, not only the predicted one's,
-// averaged over the classes (Kull et al. 2019; static calibration error in Nixon et al. 2019):
+// ClasswiseECE returns the calibration error of every class's probability, not only the predicted class's, averaged
+// over the classes (Kull et al. 2019; static calibration error in Nixon et al. 2019):
 //
-//	1/C sum_c sum_b n_bc/N |frequency_bc - probability_bc|,
+//	1/C sum_c sum_b n_bc/N |frequency_bc - probability_bc|.
 //
-// where the bins of class c hold all N examples by their probability of c, frequency is the fraction of
-// a bin's examples with label c and probability their mean probability of it. Bins are those of
-// Reliability. With many classes nearly all probabilities are close to 0 and the number is small: it
-// compares methods on one data set, not data sets.
+// The bins of class c hold all N examples by their probability of c, in the bins of Reliability. frequency is the
+// fraction of a bin's examples with label c, and probability their mean probability of c. With many classes nearly all
+// probabilities are close to 0 and the result is small, so compare methods on one data set, not data sets.
 func ClasswiseECE(probs []float64, classes int, labels []int, bins int) float64 {
 	checkProbabilities(probs, classes)
 	checkLabelled(probs, classes, labels)
@@ -131,9 +130,9 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) float64 
 	return total
 }
 
-// ECEFloor is the ECE of a perfectly calibrated model with these confidences: the mean over draws of outcomes that are right
-// with exactly their confidence. It is not 0, since ECE adds absolute values; an ECE near it cannot be told from perfect
-// calibration. The same seed gives the same draws.
+// ECEFloor returns the mean ECE of a perfectly calibrated model with these confidences, over draws of outcomes that are
+// right with exactly their confidence. It is above 0, because ECE adds absolute values. An ECE near it cannot be
+// distinguished from perfect calibration. The same seed gives the same draws.
 func (o Outcomes) ECEFloor(bins, draws int, seed uint64) float64 {
 	places := o.binned(bins)
 	rng := rand.New(rand.NewPCG(seed, floorStream))
@@ -151,10 +150,10 @@ func (o Outcomes) ECEFloor(bins, draws int, seed uint64) float64 {
 // floorStream keeps the draws apart from others made from the same seed.
 const floorStream = 0x666c6f6f72
 
-// AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
-// their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.
-// Examples of equal confidence count alike, each with the fraction of right ones among them, so that their order has no
-// part in it. With fewer examples than bins some bins are empty.
+// AdaptiveECE returns the expected calibration error over bins of equal count: examples sorted by confidence are cut
+// into bins whose sizes differ by at most one, larger bins first. Examples of equal confidence all count as the
+// fraction of right ones among them, so that their order does not matter. With fewer examples than bins some bins are
+// empty.
 func (o Outcomes) AdaptiveECE(bins int) float64 {
 	o.check()
 	order := ascending(o.Confidence)

@@ -10,17 +10,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// SplitRHat is the rank-normalised split R-hat of several chains of draws of one number, [chains][draws] (Vehtari,
+// SplitRHat returns the rank-normalised split R-hat of several chains of draws of one number, [chains][draws] (Vehtari,
 // Gelman, Simpson, Carpenter and Bürkner 2021, "Rank-normalization, folding, and localization: an improved R-hat for
-// assessing convergence of MCMC"). Each chain is split into halves; with W the mean variance within a half, V the mean of
-// the draws' variance that also counts how the halves' means differ,
+// assessing convergence of MCMC"). Each chain is split into halves of n draws; an odd draw in the middle is left out.
+// With W the mean variance within a half,
 //
 //	R-hat = sqrt(V / W),   V = (n-1)/n W + variance of the means of the halves.
 //
-// It is the larger of two: of the normal scores of the draws' ranks, and of those of their distances from the median,
-// which tells chains of different widths. Near 1 the chains agree; the authors ask for less than 1.01. Of an odd number
-// of draws the one in the middle counts nowhere. It is NaN if every draw within each half of a chain is the same, or as far
-// from the median. It panics if chains have fewer than four draws, or different lengths.
+// The result is the larger of two values: R-hat of the normal scores of the draws' ranks, and R-hat of the scores of
+// the draws' distances from the median, which detects chains of different widths. It is near 1 if the chains agree; the
+// authors ask for less than 1.01. It is NaN if all draws within each half are equal, or equally far from the median. It
+// panics if chains have fewer than four draws or different lengths.
 func SplitRHat(chains [][]float64) float64 {
 	all := splitChains(chains)
 	bulk := newHalves(all)
@@ -40,15 +40,15 @@ func SplitRHat(chains [][]float64) float64 {
 	return largest
 }
 
-// EffectiveSize is the number of independent draws that would tell the mean as well as the draws of several chains,
-// [chains][draws]: the bulk effective sample size of Vehtari et al. (2021), of the normal scores of the ranks in split
-// chains. With rho_t the autocorrelation at lag t, over all halves together,
+// EffectiveSize returns the number of independent draws whose mean would be as precise as that of the given chains,
+// [chains][draws]: the bulk effective sample size of Vehtari et al. (2021), from the normal scores of the ranks in
+// split chains. With rho_t the autocorrelation at lag t over all halves,
 //
-//	size = draws / (1 + 2 sum_t rho_t),   rho_0 = 1,
+//	size = draws / (1 + 2 sum_t rho_t),   t = 1, 2, ...
 //
-// where the sum ends by Geyer's rule of the initial monotone sequence, and the even lag after it is counted once if it is
-// positive, as Stan and ArviZ do. It can exceed the number of draws if neighbours are anticorrelated, and is at most
-// draws log10(draws). It is NaN if every draw within each half of a chain is the same, and panics as SplitRHat does.
+// The sum ends by Geyer's rule of the initial monotone sequence; the next even lag is added once if it is positive, as
+// in Stan and ArviZ. If neighbouring draws are anticorrelated the size can exceed draws; it is at most draws
+// log10(draws). It is NaN if all draws within each half are equal, and panics as SplitRHat does.
 func EffectiveSize(chains [][]float64) float64 {
 	h := newHalves(splitChains(chains))
 	if !(h.within > 0) {

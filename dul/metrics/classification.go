@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// MeanProbabilities is the average over Monte Carlo samples of softmax(logits): logits [M][N*C] gives
-// [N*C]. It is the predictive distribution that every other metric here is about. Of an infinite logit the probability is
-// the limit: infinite logits of an example share its probability.
+// MeanProbabilities returns the average of softmax(logits) over Monte Carlo samples: logits [M][N*C] gives [N*C]. This
+// predictive distribution is what the other metrics take as probs. If logits of an example are +Inf, they share its
+// probability.
 func MeanProbabilities(logits [][]float64, classes int) []float64 {
 	mean := make([]float64, len(logits[0]))
 	checkTable(mean, classes)
@@ -44,8 +44,8 @@ func limitOf(row []float64) (logits []float64, total float64) {
 	return logits, math.Log(infinite)
 }
 
-// Accuracy is the fraction of examples whose most probable class is the label. Of equally probable
-// classes the first counts.
+// Accuracy returns the fraction of examples whose most probable class is the label. Of equally probable classes the
+// first counts.
 func Accuracy(probs []float64, classes int, labels []int) float64 {
 	return Mean(eachOf(probs, classes, labels, func(p []float64, label int) float64 {
 		switch {
@@ -58,23 +58,22 @@ func Accuracy(probs []float64, classes int, labels []int) float64 {
 	}))
 }
 
-// CategoricalNLL is the mean over the examples of -log p(label), in nats. It is +Inf when the prediction rules a label
-// out.
+// CategoricalNLL returns the mean over the examples of -log p(label), in nats. It is +Inf if a label has probability 0.
 func CategoricalNLL(probs []float64, classes int, labels []int) float64 {
 	return Mean(CategoricalNLLs(probs, classes, labels))
 }
 
-// CategoricalNLLs is each example's -log p(label) in nats, +Inf where p(label) is 0.
+// CategoricalNLLs returns each example's -log p(label) in nats, [N]; +Inf if p(label) is 0.
 func CategoricalNLLs(probs []float64, classes int, labels []int) []float64 {
 	return eachOf(probs, classes, labels, func(p []float64, label int) float64 { return -math.Log(p[label]) })
 }
 
-// Brier is the mean over the examples of Briers, from 0 (certain and right) to 2 (certain and wrong).
+// Brier returns the mean of Briers over the examples, from 0 (certain and right) to 2 (certain and wrong).
 func Brier(probs []float64, classes int, labels []int) float64 {
 	return Mean(Briers(probs, classes, labels))
 }
 
-// Briers is each example's sum_c (p_c - [c = label])^2 (Brier 1950).
+// Briers returns each example's sum_c (p_c - [c = label])^2, [N] (Brier 1950).
 func Briers(probs []float64, classes int, labels []int) []float64 {
 	return eachOf(probs, classes, labels, func(p []float64, label int) float64 {
 		sum := 0.0
@@ -99,7 +98,7 @@ func eachOf(probs []float64, classes int, labels []int, of func(p []float64, lab
 	return each
 }
 
-// MaxProbability is each example's confidence max_c p_c.
+// MaxProbability returns each example's confidence max_c p_c, [N].
 func MaxProbability(probs []float64, classes int) []float64 {
 	checkProbabilities(probs, classes)
 	each := make([]float64, len(probs)/classes)
@@ -109,7 +108,7 @@ func MaxProbability(probs []float64, classes int) []float64 {
 	return each
 }
 
-// Entropy is each example's -sum_c p_c log p_c in nats, where 0 log 0 = 0.
+// Entropy returns each example's -sum_c p_c log p_c in nats, [N], with 0 log 0 = 0.
 func Entropy(probs []float64, classes int) []float64 {
 	checkProbabilities(probs, classes)
 	each := make([]float64, len(probs)/classes)
@@ -123,9 +122,9 @@ func Entropy(probs []float64, classes int) []float64 {
 	return each
 }
 
-// MutualInformation is each example's mutual information between label and Monte Carlo sample: the
-// entropy of the averaged probabilities minus the average of the samples' entropies, in nats. It is the
-// part of the uncertainty that comes from not knowing the weights, and never negative. logits is [M][N*C].
+// MutualInformation returns each example's mutual information between label and Monte Carlo sample in nats, [N]: the
+// entropy of the averaged probabilities minus the average of the samples' entropies. It is the part of the uncertainty
+// that comes from not knowing the weights, and never negative. logits is [M][N*C].
 func MutualInformation(logits [][]float64, classes int) []float64 {
 	each := Entropy(MeanProbabilities(logits, classes), classes)
 	for m := range logits {

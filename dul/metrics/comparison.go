@@ -11,14 +11,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Difference is what n paired measurements say about the mean difference of two methods.
+// Difference is the mean difference of two methods over paired measurements, with its interval and test.
 type Difference struct {
-	Mean      float64 // of the differences a_i - b_i
-	Low, High float64 // the interval for the mean, at the level that was asked for
+	Mean      float64 // mean of the differences a_i - b_i
+	Low, High float64 // the interval for the mean, at the requested level
 	P         float64 // two-sided p-value of a mean of 0
 }
 
-// NewDifference is a mean difference with its standard error, where mean/se has the distribution z.
+// NewDifference returns a mean difference with the standard error se: the interval mean +- z.Quantile((1+level)/2) se,
+// and the two-sided P of mean/se, which has the distribution z if the true mean is 0. If se is 0, P is 0, or 1 if the
+// mean is 0 too.
 func NewDifference(mean, se, level float64, z interface {
 	Quantile(p float64) float64
 	Survival(x float64) float64
@@ -37,17 +39,17 @@ func NewDifference(mean, se, level float64, z interface {
 	return d
 }
 
-// PairedDifference compares two methods measured on the same n >= 2 splits of one data set into training
-// and test examples. Splits share examples, so that the differences d_i = a_i - b_i are correlated and the
-// usual t interval is too narrow; with the correction of Nadeau and Bengio (2003, section 3) the interval is
+// PairedDifference compares two methods measured on the same n >= 2 splits of one data set. Splits share examples, so
+// that the differences d_i = a_i - b_i are correlated and the usual t interval is too narrow. With the correction of
+// Nadeau and Bengio (2003, section 3) the interval is
 //
 //	mean(d) +- t_{n-1}((1+level)/2) s sqrt(1/n + testTrain),   s^2 = 1/(n-1) sum_i (d_i - mean(d))^2,
 //
-// where testTrain is the number of test examples over that of training examples of a split (1/9 for ten
-// percent test examples). 0 is the usual interval, for measurements that are independent, such as seeds. P is
-// that of t = mean(d) / (s sqrt(1/n + testTrain)) with n-1 degrees of freedom. Where all d_i are equal but for rounding
-// (within 1e-12 of the largest value), nothing says how much they vary: P and the interval are NaN, or if the d_i are 0,
-// P is 1 and the interval their mean. level is in (0, 1).
+// where testTrain is the number of test examples divided by the number of training examples of a split (1/9 for ten
+// percent test examples). For independent measurements, such as seeds, pass 0. P is the p-value of t = mean(d) / (s
+// sqrt(1/n + testTrain)) with n-1 degrees of freedom. If all d_i are equal, within 1e-12 of the largest value, their
+// spread is unknown: P and the interval are NaN. If all are 0, P is 1 and the interval is their mean. It panics unless
+// 0 < level < 1.
 func PairedDifference(a, b []float64, testTrain, level float64) Difference {
 	same("b", len(b), "a", len(a))
 	if len(a) < 2 || testTrain < 0 {
@@ -67,24 +69,26 @@ func PairedDifference(a, b []float64, testTrain, level float64) Difference {
 	return NewDifference(mean, s*math.Sqrt(1/n+testTrain), level, distuv.StudentsT{Sigma: 1, Nu: n - 1})
 }
 
-// BootstrapDifference is the difference of a number between two methods, with what bootstrap replicates of it, at
-// least two (see Replicates), say about other test examples: with se their standard deviation the interval is
+// BootstrapDifference returns the difference of a number between two methods, with the interval and P-value for other
+// test examples, from at least two bootstrap replicates of the difference (see Replicates). With se their standard
+// deviation the interval is
 //
 //	value +- z((1+level)/2) se,
 //
-// and P that of value/se, both by the normal distribution, which holds for many examples. It is centred at the value,
-// since numbers such as the calibration error are larger on resamples than on the examples. Without any spread P is 0,
-// or without a difference 1. level is in (0, 1).
+// where z is the normal quantile, and P is that of value/se. Both hold for many examples. The interval is centred at
+// the value, because numbers such as the calibration error are larger on resamples. If se is 0, P is 0, or 1 if the
+// value is 0 too.
 func BootstrapDifference(value float64, replicates []float64, level float64) Difference {
 	return NewDifference(value, stat.StdDev(replicates, nil), level, distuv.UnitNormal)
 }
 
-// Holm adjusts the p-values of m hypotheses that are tested together (Holm 1979): in ascending order
+// Holm returns the adjusted p-values of m hypotheses tested together, in the order of p (Holm 1979). For the k-th
+// smallest,
 //
-//	adjusted_(k) = max_{j <= k} min(1, (m - j + 1) p_(j)),
+//	adjusted_(k) = max_{j <= k} min(1, (m - j + 1) p_(j)).
 //
-// returned in the order of p. To reject where the adjusted value is at most alpha makes any false
-// rejection as rare as alpha, however the tests depend on each other.
+// If you reject where the adjusted value is at most alpha, the probability of any false rejection is at most alpha,
+// however the tests depend on each other.
 func Holm(p []float64) []float64 {
 	adjusted, largest := make([]float64, len(p)), 0.0
 	for k, e := range ascending(p) {
@@ -94,9 +98,9 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Spearman is the rank correlation of x and y, in [-1, 1]: Pearson's correlation of their ranks, where equal
-// values share the mean of their ranks (Spearman 1904; Kendall 1948 for ties). It is 1 where y grows with x,
-// however it grows. If all values of one are equal, it is NaN.
+// Spearman returns the rank correlation of x and y, in [-1, 1]: Pearson's correlation of their ranks, where equal
+// values share the mean of their ranks (Spearman 1904; Kendall 1948 for ties). It is 1 if y increases with x. It is NaN
+// if all values of one list are equal.
 func Spearman(x, y []float64) float64 {
 	if floats.HasNaN(x) || floats.HasNaN(y) {
 		return math.NaN()
@@ -121,30 +125,28 @@ func midranks(values []float64) []float64 {
 	return ranks
 }
 
-// Mean is the arithmetic mean.
+// Mean returns the arithmetic mean.
 func Mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// MeanStd is the arithmetic mean and the sample standard deviation, with n-1 in the denominator: the
-// spread of the values, not the standard error of their mean (which is smaller by sqrt n). The standard
-// deviation of a single value is NaN.
+// MeanStd returns the arithmetic mean and the sample standard deviation, with n-1 in the denominator. The latter is the
+// spread of the values, not the standard error of their mean, and NaN for a single value.
 func MeanStd(values []float64) (mean, std float64) { return stat.MeanStdDev(values, nil) }
 
-// Bootstrap is the percentile interval of a number computed from n examples (Efron 1979): f is evaluated
-// on replicates resamples of n examples, drawn with replacement, and the interval holds the
-// middle fraction level of its values. It says how much the number would change with another test set of
-// the same size; it does not hold the spread over training runs. The same seed gives the same interval.
+// Bootstrap returns the percentile interval of a number computed from test examples (Efron 1979). It evaluates f on
+// resamples of the examples, drawn with replacement, and returns bounds that contain the middle fraction level of the
+// values. The interval says how much the number would vary between test sets of this size; it does not contain the
+// spread between training runs. The same seed gives the same interval.
 //
-// The examples come from one or several test sets, sizes[0] of the first, sizes[1] of the second and so on: each set is
-// resampled by itself, so that the numbers of examples in and out of distribution, on which AUPRC depends, stay what
-// they are.
+// The examples may come from several test sets, with sizes[0] in the first, sizes[1] in the second and so on. Each set
+// is resampled separately, so that the numbers of examples in and out of distribution, on which AUPRC depends, stay the
+// same.
 //
-// f is given how often each example is in the resample, and may keep nothing of it, as the next resample overwrites it.
-// What does not depend on the resample belongs outside of f: sort with NewRanks, judge with NewOutcomes. To compare two
-// methods let f be the difference of their numbers on the same resample.
+// counts[i] is how often example i is in the resample; f must not keep counts. Compute outside of f what does not
+// depend on the resample: sort with NewRanks, judge with NewOutcomes. To compare two methods, return the difference of
+// their numbers.
 //
-// The bounds are the values of rank (1-level)/2 (replicates+1) from below and from above, interpolated
-// linearly; with too few replicates for such a rank they are the smallest and the largest. 1000
-// replicates are usual for a level of 0.95.
+// The bounds have rank (1-level)/2 (replicates+1) from below and from above, with linear interpolation. With too few
+// replicates for this rank they are the smallest and the largest value. 1000 replicates are usual for a level of 0.95.
 func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(counts []float64) float64) (low, high float64) {
 	inUnit(level)
 	values := make([]float64, replicates)
@@ -160,9 +162,8 @@ func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(c
 	return low, ranked(values, (1-level)/2)
 }
 
-// Replicates are the values of several numbers on the same resamples, [replicates][numbers]: what Bootstrap makes its
-// interval of. f returns as many numbers each time. Drawing the resamples takes time, so let f compute the numbers of all
-// methods that are compared.
+// Replicates returns the values of f on bootstrap resamples, [replicates][numbers], which are those of Bootstrap for
+// the same sizes and seed. f returns several numbers, always equally many, such as those of all methods to be compared.
 func Replicates(sizes []int, replicates int, seed uint64, f func(counts []float64) []float64) [][]float64 {
 	n := 0
 	for _, size := range sizes {
@@ -201,7 +202,7 @@ func ranked(values []float64, p float64) float64 {
 	return (1-share)*values[k] + share*values[k+1]
 }
 
-// MeanAt returns the function of a resample that is the mean of the values in it, for Bootstrap.
+// MeanAt returns a function for Bootstrap that computes the mean of the values in a resample.
 func MeanAt(values []float64) func(counts []float64) float64 {
 	return func(counts []float64) float64 {
 		total := floats.Dot(counts, values)

@@ -7,12 +7,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Wasserstein is the 1-Wasserstein distance between the empirical distributions of two sets of draws of one number,
-// which need not be equally many, the area between their distribution functions:
+// Wasserstein returns the 1-Wasserstein distance between the empirical distributions of two sets of draws, which may
+// differ in number. It is the area between their distribution functions, in the unit of the draws:
 //
-//	integral |F_a(x) - F_b(x)| dx = integral_0^1 |F_a^-1(u) - F_b^-1(u)| du,
-//
-// in the draws' units.
+//	integral |F_a(x) - F_b(x)| dx = integral_0^1 |F_a^-1(u) - F_b^-1(u)| du.
 func Wasserstein(a, b []float64) float64 {
 	if floats.HasNaN(a) || floats.HasNaN(b) {
 		return math.NaN()
@@ -38,14 +36,13 @@ func Wasserstein(a, b []float64) float64 {
 	return area
 }
 
-// TotalVariation is the total variation distance between two equal mixtures of Gaussians of one standard deviation, with
-// means a and b, such as the predictive distributions of a target whose function has these draws:
+// TotalVariation returns the total variation distance between two mixtures of Gaussians with equal weights, one
+// standard deviation std and means a and b, such as two predictive distributions whose function has these draws:
 //
-//	1/2 integral |1/A sum_m N(y; a_m, std^2) - 1/B sum_m N(y; b_m, std^2)| dy,
+//	1/2 integral |1/A sum_m N(y; a_m, std^2) - 1/B sum_m N(y; b_m, std^2)| dy.
 //
-// from 0 to 1, by the trapezoidal rule in steps of std/8, with an error of about 0.001. Parts of a Gaussian farther than 6
-// std from its mean are left out. It is NaN for means that lie more than a million
-// std apart.
+// It is from 0 to 1, and has an error of about 0.001: the integral is a sum in steps of std/8, and a Gaussian farther
+// than 6 std from its mean counts as 0. It is NaN if means are more than a million std apart.
 func TotalVariation(a, b []float64, std float64) float64 {
 	const perStd, reach, most = 8, 6, 1e6
 	low, high := min(slices.Min(a), slices.Min(b)), max(slices.Max(a), slices.Max(b))

@@ -1,6 +1,7 @@
-// Package metrics computes the numbers by which predictions are judged. Values of N examples and C classes are row-major,
-// [N*C]; draws are [draw][example]. As in gonum, a programming mistake panics; what is not defined, or has a NaN, is NaN.
-// README.md has the definitions on one small input, beside what other packages call by the same names.
+// Package metrics scores predictions. Values of N examples and C classes are row-major, [N*C]; draws are
+// [draw][example]. As in gonum, wrong arguments, such as lists of different lengths, panic. A result is NaN if it is
+// undefined or if an argument has a NaN. README.md computes each definition on one small input and compares it with
+// other packages.
 package metrics
 
 import (
@@ -8,7 +9,7 @@ import (
 	"fmt"
 )
 
-// ErrValue is wrapped by the error for NaN, an infinity or a value outside the domain.
+// ErrValue is wrapped by errors about a value that is NaN, infinite or outside its domain.
 var ErrValue = errors.New("value outside the domain")
 
 // same panics if two lists have different lengths.

@@ -7,15 +7,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// JointNLL is the negative log likelihood of groups of targets under M functions that a Bayesian model drew,
+// JointNLL returns the negative log likelihood of groups of targets under M functions, in nats for each target,
+// averaged over the groups g (Osband et al. 2022, "The Neural Testbed"):
 //
-//	-1/|g| log 1/M sum_m prod_{i in g} N(y_i; mean_m(x_i), variance_m(x_i)) + log targetStd,
+//	-1/|g| log 1/M sum_m prod_{i in g} N(y_i; mean_m(x_i), variance_m(x_i)) + log targetStd.
 //
-// in nats for each target, averaged over the groups g (Osband et al. 2022, "The Neural Testbed"). A group holds the numbers
-// of its targets, which may repeat. Sample m must be one function of the input, the same at all inputs; of samples that are
-// drawn for each input by itself the joint likelihood is the product of the marginal ones, and the result the mean of
-// MonteCarloNLL over the groups' targets, which is also what groups of one target have. With few samples it is too high on
-// average, by half the relative variance of the mean likelihood. Other arguments and spaces are those of MonteCarloNLL.
+// A group lists indices of targets, which may repeat. Each sample m must be one function of the input. If samples are
+// drawn for each input separately, the true joint likelihood is the product of the marginal ones, and its NLL is the
+// mean of MonteCarloNLL over the groups' targets. Groups of one target give MonteCarloNLL too. With few samples the
+// result is too high on average, by half the relative variance of the mean likelihood. The other arguments are those of
+// MonteCarloNLL.
 func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targetStd float64) float64 {
 	checkSamples(target, mean, variance)
 	each, logs := make([]float64, len(groups)), make([]float64, len(mean))
@@ -34,9 +35,9 @@ func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targ
 // dyadStream keeps dyads apart from other uses of a seed.
 const dyadStream = 0x6479616473
 
-// Dyads are count groups of size examples among n >= 2, by dyadic sampling (Osband et al. 2022): two different anchors are
-// drawn for each group, and each of its examples is one of the two, at random. Joint predictions of such groups differ from
-// marginal ones also where few of many inputs are close to each other.
+// Dyads returns count groups of size indices below n, n >= 2, by dyadic sampling (Osband et al. 2022): each group draws
+// two different indices, and then each of its entries at random from these two. Joint predictions of such groups differ
+// from marginal ones even if few of the inputs are close to each other.
 func Dyads(n, size, count int, seed uint64) [][]int {
 	random := rand.New(rand.NewPCG(seed, dyadStream))
 	groups := make([][]int, count)

@@ -9,21 +9,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Detecting examples out of the training distribution is ranking with two kinds of examples. The
-// convention everywhere here: the positive examples are the ones out of distribution, and a larger
-// score is stranger. The reverse convention is had by negating the scores and swapping the kinds; it
-// gives the same AUROC but other AUPRC, AveragePrecision and FPRAtTPR.
-
-// AUROC is the area under the receiver operating characteristic: the probability that a positive
-// example has a larger score than a negative one, where a tie counts one half. Both kinds must occur, else it
-// is NaN. A score without information gives about 1/2, a constant score exactly 1/2.
+// AUROC returns the area under the ROC curve: the probability that a positive example has a larger score than a
+// negative one, where a tie counts one half. It is NaN unless both kinds occur. A score without information gives about
+// 1/2, a constant score exactly 1/2.
+//
+// When detecting examples out of the training distribution, positive means out of distribution everywhere in this
+// package, and a larger score is stranger. If you negate the scores and swap the kinds instead, AUROC is the same, but
+// AUPRC, AveragePrecision and FPRAtTPR are not.
 func AUROC(score []float64, positive []bool) float64 {
 	return NewRanks(score, positive).Sweep(nil).AUROC()
 }
 
-// Ranks is the order of N examples by score. Sorting is what a ranking metric spends its time on; Ranks
-// does it once, so that the metrics of many resamples of the same examples (see Bootstrap) cost a count
-// each.
+// Ranks is the order of N examples by score. It is sorted once, so that ranking metrics of many resamples (see
+// Bootstrap) need no sorting.
 type Ranks struct {
 	group    []int32 // each example's place among the different scores, 0 for the largest
 	positive []bool
@@ -31,7 +29,7 @@ type Ranks struct {
 	nan      bool // whether a score is NaN
 }
 
-// NewRanks sorts the examples.
+// NewRanks returns the examples sorted by score. It panics if the lists have different lengths.
 func NewRanks(score []float64, positive []bool) *Ranks {
 	same("positive", len(positive), "score", len(score))
 	order := ascending(score)
@@ -64,8 +62,7 @@ func ascending(values []float64) []ordered {
 	return order
 }
 
-// Sweep counts what a threshold meets on its way down through the examples, each as often as counts says (see Bootstrap);
-// nil is every example once.
+// Sweep returns the examples for ranking metrics, each as often as counts says (see Bootstrap); nil means once.
 func (r *Ranks) Sweep(counts []float64) Sweep {
 	s := Sweep{hits: make([]int, r.groups), misses: make([]int, r.groups)}
 	if counts != nil {
@@ -90,14 +87,14 @@ func (r *Ranks) Sweep(counts []float64) Sweep {
 	return s
 }
 
-// Sweep is the number of positive and negative examples at each different score, from the largest down.
-// All ranking metrics are functions of it. Only Ranks.Sweep makes one that can be used.
+// Sweep has the numbers of positive and negative examples at each score, from the largest score down, from which all
+// ranking metrics are computed. Only Ranks.Sweep returns a usable one.
 type Sweep struct {
 	hits, misses         []int // of a resample, both may be 0 at a score
 	positives, negatives float64
 }
 
-// AUROC is what the function AUROC computes, over the examples of the sweep.
+// AUROC returns the result of the function AUROC for the examples of the sweep.
 func (s Sweep) AUROC() float64 {
 	// Twice the number of pairs in the right order: an integer, so that the area does not depend on
 	// rounding and keeps its symmetries exactly.
@@ -109,11 +106,10 @@ func (s Sweep) AUROC() float64 {
 	return float64(pairs) / 2 / (s.positives * s.negatives)
 }
 
-// AUPRC is the area under the precision-recall curve by the trapezoidal rule. The curve has one point
-// for each different score, as threshold, and starts at recall 0, precision 1. The rule interpolates
-// between points and so is a little optimistic; AveragePrecision is not. Without positive examples it is NaN.
-// A random score gives about the fraction of positives, not one half; a constant score, whose curve is
-// one straight line from precision 1 to that fraction, gives the middle between 1 and the fraction.
+// AUPRC returns the area under the precision-recall curve by the trapezoidal rule. The curve starts at recall 0,
+// precision 1 and has one point for each score as threshold. Interpolating between points is a little optimistic;
+// AveragePrecision is not. It is NaN without positive examples. A random score gives about the fraction of positives,
+// not one half. A constant score gives the middle between 1 and this fraction, because its curve is one straight line.
 func (s Sweep) AUPRC() float64 {
 	area, recall, precision := 0.0, 0.0, 1.0
 	s.curve(func(r, p float64) {
@@ -123,9 +119,8 @@ func (s Sweep) AUPRC() float64 {
 	return area
 }
 
-// AveragePrecision is sum_k (recall_k - recall_{k-1}) precision_k over the thresholds in descending
-// order: the area under the precision-recall curve as a step function. A constant score gives the
-// fraction of positives.
+// AveragePrecision returns sum_k (recall_k - recall_{k-1}) precision_k over the thresholds in descending order, the
+// area under the precision-recall curve as a step function. A constant score gives the fraction of positives.
 func (s Sweep) AveragePrecision() float64 {
 	area, recall := 0.0, 0.0
 	s.curve(func(r, p float64) {
@@ -148,11 +143,10 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 	}
 }
 
-// FPRAtTPR is the smallest false positive rate at which at least the fraction tpr of the positive
-// examples is found: the fraction of negative examples with a score at or above the largest threshold t
-// for which the fraction of positive examples with score >= t is tpr or more. Examples of equal score
-// are called positive together, and nothing is interpolated. It is 0 when tpr is 0 or less, as no
-// example need be called, and 1 when tpr is above 1.
+// FPRAtTPR returns the smallest false positive rate at which at least the fraction tpr of the positive examples is
+// found. The threshold is the largest score t for which the fraction of positive examples with score >= t is at least
+// tpr; the result is the fraction of negative examples with score >= t. Examples with equal scores are found together;
+// nothing is interpolated. It is 0 if tpr <= 0, 1 if tpr > 1, and NaN without positive examples.
 func (s Sweep) FPRAtTPR(tpr float64) float64 {
 	switch {
 	case s.positives == 0:
@@ -172,14 +166,14 @@ func (s Sweep) FPRAtTPR(tpr float64) float64 {
 	return float64(wrong) / s.negatives
 }
 
-// EnergyOOD is the paper's statistic for detecting examples out of the training distribution (section on
-// out-of-distribution detection): the squared distance of each example's energy from the mean energy of
-// examples held out from the training set,
+// EnergyOOD returns the paper's score for examples out of the training distribution (section on out-of-distribution
+// detection): the squared distance of each example's energy from the mean energy of examples held out from the training
+// set,
 //
 //	score_i = (E_i - mean(heldOut))^2.
 //
-// Larger is stranger. An example can have too little energy as well as too much, which is why the raw
-// energy is no such score. heldOut must be in-distribution and never the test set.
+// Larger is stranger. The energy itself is no such score, because it can be too low as well as too high. Never take
+// heldOut from the test set.
 func EnergyOOD(energy, heldOut []float64) []float64 {
 	centre := stat.Mean(heldOut, nil)
 	score := make([]float64, len(energy))

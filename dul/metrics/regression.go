@@ -7,21 +7,20 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// RMSE is the root mean squared error sqrt(1/N sum_i (prediction_i - target_i)^2), in the target's
-// units. For Monte Carlo predictions the prediction is the mean over the samples.
+// RMSE returns the root mean squared error sqrt(1/N sum_i (prediction_i - target_i)^2), in the unit of the targets. For
+// Monte Carlo predictions, prediction is the mean over the samples.
 func RMSE(prediction, target []float64) float64 {
 	return floats.Distance(prediction, target, 2) / math.Sqrt(float64(len(target)))
 }
 
-// MonteCarloNLL is the mean over the examples of the negative log likelihood under the equal mixture of the M
-// Gaussians that M Monte Carlo samples predict,
+// MonteCarloNLL returns the negative log likelihood in nats, averaged over the examples, of the mixture with equal
+// weights of the M Gaussians that M Monte Carlo samples predict,
 //
 //	-log 1/M sum_m N(y; mean_m, variance_m) + log targetStd.
 //
-// target [N], mean and variance [M][N] are in the space in which the network predicts, where the target
-// was divided by targetStd; adding log targetStd (change of variables) gives the density in the target's
-// own units. Pass targetStd 1 if nothing was divided. The sum is taken after shifting by its largest
-// exponent, so that an example far from every sample has a large finite value rather than +Inf.
+// target [N], mean and variance [M][N] are in the unit of training, in which targets were divided by targetStd; pass 1
+// if they were not. Adding log targetStd gives the NLL in the target's own unit. The result is finite for targets far
+// from all samples.
 func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float64) float64 {
 	checkSamples(target, mean, variance)
 	each, logs := make([]float64, len(target)), make([]float64, len(mean))
@@ -58,19 +57,18 @@ func checkSamples(target []float64, mean, variance [][]float64) {
 	}
 }
 
-// MonteCarloCRPS is the mean over the examples of the continuous ranked probability score
+// MonteCarloCRPS returns the continuous ranked probability score, averaged over the examples,
 //
-//	integral (F(x) - [x >= y])^2 dx
+//	integral (F(x) - [x >= y])^2 dx,
 //
-// with F the distribution function of the equal mixture of the M Gaussians that M Monte Carlo samples predict
-// (Gneiting and Raftery 2007, section 4.2), in closed form (Grimit et al. 2006):
+// where F is the distribution function of the mixture with equal weights of the M Gaussians that M Monte Carlo samples
+// predict (Gneiting and Raftery 2007, section 4.2). The closed form (Grimit et al. 2006) is
 //
 //	targetStd (1/M sum_m A(y - mean_m, v_m) - 1/(2 M^2) sum_mn A(mean_m - mean_n, v_m + v_n)),
 //
-// where A(d, v) is the mean of |X| for X from N(d, v). It is in the target's own units, smaller is better, and tends
-// to |y - mean| as the variances tend to 0. Arguments and spaces are those of MonteCarloNLL. Where a series for the second
-// sum costs less than its M^2 terms, as it does for many draws of similar variances, it takes the series, whose relative
-// error is below 1e-11.
+// where A(d, v) is the mean of |X| for X from N(d, v). It is in the target's own unit; smaller is better. As the
+// variances go to 0 it becomes |y - mean|. Arguments are those of MonteCarloNLL. For many draws of similar variances
+// the second sum is computed as a series, with a relative error below 1e-11.
 func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) float64 {
 	checkSamples(target, mean, variance)
 	samples, each := len(mean), make([]float64, len(target))
@@ -148,13 +146,13 @@ func meanDistance(d, s float64) float64 {
 	return s*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + d*math.Erf(z/math.Sqrt2)
 }
 
-// MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the equal mixture
-// of the M Gaussians that M Monte Carlo samples predict, bounds included: F(y) >= (1-level)/2 and P(Y < y) <= (1+level)/2 with
+// MonteCarloCoverage returns the fraction of targets inside the central interval of the given level, bounds included,
+// of the mixture with equal weights of the M Gaussians that M Monte Carlo samples predict. A target y is inside if F(y)
+// >= (1-level)/2 and P(Y < y) <= (1+level)/2, with
 //
 //	F(y) = P(Y <= y) = 1/M sum_m Phi((y - mean_m)/s_m).
 //
-// The two probabilities differ only where a component of variance 0 is at y. target [N], mean and variance [M][N] are in one
-// space; level is in (0, 1).
+// target [N], mean and variance [M][N] are in the same unit. It panics if level is not between 0 and 1.
 func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) float64 {
 	inUnit(level)
 	checkSamples(target, mean, variance)

@@ -1,15 +1,12 @@
 package metrics
 
-// A selective classifier answers only where it is confident: of N examples the k with the largest
-// confidence. Its coverage is k/N and its risk the fraction of wrong answers among the k. Any score that
-// is larger where the prediction is trusted more will do as confidence: the largest probability, the
-// negative entropy, the negative energy statistic. right says which answers are right; both come from
-// NewOutcomes. Examples of equal confidence cannot be told apart, so that every order of them is equally
-// likely and the area below is an average over those orders.
-
-// AURC is the area under the curve of risk over coverage (El-Yaniv and Wiener 2010, Geifman et al. 2019),
-// 1/N sum_{k=1}^N risk_k, where risk_k is that of the k most confident examples: from 0 (no errors) to 1.
-// Smaller is better. It depends on the accuracy too; a constant confidence gives 1 - accuracy.
+// AURC returns the area under the risk-coverage curve (El-Yaniv and Wiener 2010, Geifman et al. 2019), 1/N sum_{k=1}^N
+// risk_k, where risk_k is the fraction of wrong answers among the k most confident examples. It is between 0 (no
+// errors) and 1; smaller is better. It depends on the accuracy too: a constant confidence gives 1 - accuracy.
+//
+// confidence is any score that is larger for answers that are trusted more, such as the largest probability or the
+// negative entropy. Examples of equal confidence count by their average over all orders. NewOutcomes returns right and
+// a confidence.
 func AURC(confidence []float64, right []bool) float64 {
 	wrong := make([]bool, len(right))
 	for i, r := range right {
@@ -18,8 +15,8 @@ func AURC(confidence []float64, right []bool) float64 {
 	return NewRanks(confidence, wrong).Sweep(nil).AURC()
 }
 
-// AURC is what the function AURC computes, where the score is the confidence and the positive examples are those with a
-// wrong answer, over the examples of the sweep.
+// AURC returns the result of the function AURC for the examples of the sweep. The score is the confidence, and the
+// positive examples are those with a wrong answer.
 func (s Sweep) AURC() float64 {
 	total := 0.0
 	kept, wrong := 0, 0

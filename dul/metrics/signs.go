@@ -13,9 +13,10 @@ import (
 // mostRanked is the most differences that SignedRank takes: beyond, its exact distribution takes long.
 const mostRanked = 500
 
-// SignedRank is the two-sided p-value of Wilcoxon's signed-rank test (1945) of differences that are symmetric around 0: the
-// exact distribution of the sum of the ranks of |d_i| over the positive d_i. Equal |d_i| share their mean rank, and
-// differences of 0 are left out. Without any others it is 1. There must be at most 500 differences.
+// SignedRank returns the two-sided p-value of Wilcoxon's signed-rank test (1945) that the differences are symmetric
+// around 0. It uses the exact distribution of the sum of the ranks of |d_i| over the positive d_i. Equal |d_i| share
+// their mean rank; differences of 0 are left out. If none is left, the result is 1. It panics if more than 500 are
+// left.
 func SignedRank(differences []float64) float64 {
 	if floats.HasNaN(differences) {
 		return math.NaN()
@@ -55,8 +56,8 @@ func SignedRank(differences []float64) float64 {
 	return min(1, 2*p)
 }
 
-// MedianInterval is the median of values that are independent, and its percentile bootstrap interval at a level in (0, 1),
-// from replicates that draw the values with replacement.
+// MedianInterval returns the median of independent values, and its percentile bootstrap interval at a level between 0
+// and 1, from the given number of resamples drawn with replacement.
 func MedianInterval(values []float64, level float64, replicates int, seed uint64) (median, low, high float64) {
 	inUnit(level)
 	if floats.HasNaN(values) {

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// DempsterShafer is each example's uncertainty K/(K + sum_k exp logit_k) for K classes, in [0, 1]
-// (Sensoy et al. 2018, as SNGP uses it: Liu et al. 2020): close to 1 where no class has evidence. It
-// uses the size of the logits, which probabilities do not show. logits is [N*K].
+// DempsterShafer returns each example's uncertainty K/(K + sum_k exp logit_k) for K classes (Sensoy et al. 2018; SNGP
+// uses it: Liu et al. 2020). It is between 0 and 1, and close to 1 if no class has evidence. It depends on the size of
+// the logits, which probabilities do not show. logits is [N*K].
 func DempsterShafer(logits []float64, classes int) []float64 {
 	checkTable(logits, classes)
 	each := make([]float64, len(logits)/classes)
@@ -21,8 +21,8 @@ func DempsterShafer(logits []float64, classes int) []float64 {
 	return each
 }
 
-// Softmax is the probabilities softmax(logits/temperature), [N*C] as the logits are. temperature is
-// positive; 1 changes nothing, more makes every prediction less certain and keeps the predicted class.
+// Softmax returns softmax(logits/temperature), [N*C] as the logits are. A temperature above 1 makes every prediction
+// less certain without changing the predicted class. It panics if the temperature is not positive.
 func Softmax(logits []float64, classes int, temperature float64) []float64 {
 	if temperature <= 0 {
 		panic(fmt.Sprintf("metrics: the temperature is %v, want a positive number", temperature))
@@ -32,18 +32,16 @@ func Softmax(logits []float64, classes int, temperature float64) []float64 {
 	return MeanProbabilities([][]float64{cooled}, classes)
 }
 
-// ErrNoTemperature is wrapped by the error of FitTemperature for logits of which no temperature is the
-// best.
+// ErrNoTemperature is wrapped by the error of FitTemperature if no temperature is best.
 var ErrNoTemperature = errors.New("there is no best temperature")
 
-// FitTemperature is the temperature T > 0 at which Softmax has the least CategoricalNLL (Guo et al.
-// 2017). Fit it on examples that are held out from training and apply it to others.
+// FitTemperature returns the temperature T > 0 at which Softmax has the smallest CategoricalNLL (Guo et al. 2017). Fit
+// it on examples held out from training, and apply it to others.
 //
-// The NLL is convex in 1/T, so that the minimum is found where its derivative, the mean over the
-// examples of E_p[logit] - logit_label, crosses zero. It has no minimum, and ErrNoTemperature is returned,
-// wrapped, if the logits say no more than chance about the labels (T would be infinite; what rounding alone
-// leaves of a derivative at 1/T = 0 counts as chance) or if every label has its example's largest logit (T
-// would be 0). For logits that are not finite it is NaN. Logits are at most as large as a float32.
+// The NLL is convex in 1/T. At the minimum its derivative, the mean over the examples of E_p[logit] - logit_label, is
+// 0. There is no minimum if the logits predict the labels no better than chance, within rounding (T would be infinite),
+// or if every label has its example's largest logit (T would be 0); the error then wraps ErrNoTemperature. If a logit
+// is NaN or infinite, T is NaN.
 func FitTemperature(logits []float64, classes int, labels []int) (float64, error) {
 	checkLabelled(logits, classes, labels)
 	if largest := floats.Norm(logits, math.Inf(1)); math.IsNaN(largest) || math.IsInf(largest, 1) {
