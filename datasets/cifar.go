@@ -18,35 +18,29 @@ import (
 	"densityuncertainty/datasets/fetch"
 )
 
-// CIFAR10 returns CIFAR-10 (Krizhevsky 2009, Learning Multiple Layers of Features
-// from Tiny Images; no licence is stated): 50000 training and 10000 test images of
-// 10 classes, in the official order (the five training batches one after the other).
+// CIFAR10 returns CIFAR-10 (Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images; no licence is
+// stated): 50000 training and 10000 test images of 10 classes, in the official order (the five training batches one
+// after the other).
 //
-// They are read from the official Python version: from the unpacked folder
-// cifar-10-batches-py/, or else from the archive cifar-10-python.tar.gz, in the folder
-// named by the environment variable DENSITYUNCERTAINTY_DATA. Both are what torchvision
-// keeps. Otherwise the archive (170 MB) is taken from the cache or from its official
-// address. f sets these places; nil means the defaults. See [fetch.Fetcher] for the
-// details and its errors.
+// It reads the official Python version: the unpacked folder cifar-10-batches-py/ or else the archive
+// cifar-10-python.tar.gz in the folder DENSITYUNCERTAINTY_DATA (an environment variable), as torchvision keeps them;
+// otherwise the archive (170 MB) in the cache or from its official address. f sets these places; nil means the defaults
+// (see [fetch.Fetcher]).
 //
-// The archive is held to its SHA-256, unpacked files to their published MD5. The error
-// names a file that is wrong or missing.
-//
-// The result takes 184 MB of memory, and reading it as much again.
+// The archive must have its SHA-256, unpacked files their published MD5. The error names a file that is wrong or
+// missing. The result takes 184 MB of memory, and as much again while reading.
 func CIFAR10(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
 	return cifar10.load(ctx, f)
 }
 
-// CIFAR100 returns CIFAR-100: 50000 training and 10000 test images of 100 classes
-// (the fine labels), in the official order.
-//
-// What [CIFAR10] says of files, places, checks and errors holds here for
-// cifar-100-python/ and cifar-100-python.tar.gz (169 MB).
+// CIFAR100 returns CIFAR-100: 50000 training and 10000 test images of 100 classes (the fine labels), in the official
+// order. It reads cifar-100-python/ or cifar-100-python.tar.gz (169 MB) as [CIFAR10] does.
 func CIFAR100(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
 	return cifar100.load(ctx, f)
 }
 
-// CIFARClasses are the names of the classes of CIFAR-10 or CIFAR-100, by their number.
+// CIFARClasses returns the names of the n classes of CIFAR-10 or CIFAR-100, indexed by label. It is an error if n is
+// neither 10 nor 100.
 func CIFARClasses(n int) ([]string, error) {
 	for _, set := range []cifarSet{cifar10, cifar100} {
 		if len(set.classes) == n {

@@ -10,18 +10,20 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Columns are the columns of a table, without the target, and say how their cells become inputs.
+// Columns are the columns of a table, except the target, and say how their cells become inputs.
 type Columns []Column
 
-// A Column of numbers is one input.
+// A Column of numbers becomes one input, or two if numbers may be missing. A column of words becomes one input for each
+// word.
 type Column struct {
 	Name string `json:"name"`
-	// Categories are the words of a column that is not of numbers. Each is an input, which is 1 if the cell has this word,
-	// and else 0. A cell without a value has the word "".
+	// Categories, if not nil, are the words of a column of words, sorted. The input of a word is 1 if the cell has the
+	// word, and else 0. A cell without a value has the word "".
 	Categories []string `json:"categories,omitempty"`
-	// MayMiss says that numbers may be missing. They are NaN until Fill, and a second input is 1, which is else 0.
+	// MayMiss says that numbers may be missing. A missing number is NaN until Fill, and then the column's second input
+	// is 1; else it is 0.
 	MayMiss bool `json:"mayMiss,omitempty"`
-	// MissingWords are those of CSV.
+	// MissingWords are those of the CSV that read the column.
 	MissingWords []string `json:"missingWords,omitempty"`
 }
 
@@ -102,8 +104,8 @@ func (c Column) append(x []float64, v float64) []float64 {
 	return append(x, v, 0)
 }
 
-// Inputs are the inputs of a row whose cells are written as in a file that [CSV] reads. The error tells what is wrong with
-// all of them.
+// Inputs returns the inputs of a row from its cells, written as in a file that [CSV] reads. The error lists all invalid
+// cells.
 func (c Columns) Inputs(cells []string) (x []float64, err error) {
 	if len(cells) != len(c) {
 		return nil, fmt.Errorf("datasets: %d cells, expected %d", len(cells), len(c))
@@ -127,9 +129,9 @@ func (c Columns) Inputs(cells []string) (x []float64, err error) {
 	return x, err
 }
 
-// Fill replaces missing numbers of a row of inputs by the means of the training rows, which s was fitted on. If the training rows
-// miss none of the column, the input that says so becomes 0, as theirs is. Fill returns an
-// error for a category that no training row has, and for a missing number in a column of which the training rows miss all.
+// Fill replaces missing numbers in a row of inputs by the means of the training rows, on which s was fitted. If no
+// training row misses the column, the input that marks a missing number becomes 0, as in training. It is an error if no
+// training row has the row's category, or if a missing number's column has no value in any training row.
 func (c Columns) Fill(row []float64, s Scaler) error {
 	at := 0
 	for _, column := range c {

@@ -11,17 +11,17 @@ import (
 // The corruptions of images, five of CIFAR-10-C (Hendrycks & Dietterich, "Benchmarking Neural Network Robustness to Common
 // Corruptions and Perturbations", ICLR 2019), by their published definitions.
 const (
-	GaussianNoise = "gaussian-noise" // of one standard deviation for all pixels
-	DefocusBlur   = "defocus-blur"   // the mean over a disk, whose edge is smoothed
-	Brightness    = "brightness"     // added to the value V of a pixel's hue, saturation and value
-	Contrast      = "contrast"       // distances from the mean of each channel of the image, shrunk
-	JPEG          = "jpeg"           // compressed and read again
+	GaussianNoise = "gaussian-noise" // noise with the same standard deviation for all pixels
+	DefocusBlur   = "defocus-blur"   // mean over a disk with a smoothed edge
+	Brightness    = "brightness"     // a constant is added to each pixel's value V (of hue, saturation, value)
+	Contrast      = "contrast"       // distances from the mean of each channel are reduced
+	JPEG          = "jpeg"           // compressed and decompressed
 )
 
-// Corruptions lists them.
+// Corruptions returns the names of the corruptions.
 func Corruptions() []string { return []string{GaussianNoise, DefocusBlur, Brightness, Contrast, JPEG} }
 
-// Severities is the number of severities of a corruption: 1 is the mildest.
+// Severities is the number of severities of each corruption; 1 is the mildest.
 const Severities = 5
 
 // The parameters of the corruptions, by severity, as published for images of 32 x 32 pixels.
@@ -34,10 +34,10 @@ var (
 	jpegQualities   = [Severities]int{80, 65, 58, 50, 40}
 )
 
-// Corrupt returns the images with a corruption, one of Corruptions, of a severity from 1 to Severities, with their labels.
-// Pixels v/255 outside [0, 1] are cut to it, and rounded down to whole bytes. Radii are in pixels, also of smaller images. The same images, corruption, severity and
-// seed give the same bytes; only GaussianNoise depends on the seed. The published files have other draws of the noise, and
-// JPEG of another encoder: their scores differ from these in the third digit.
+// Corrupt returns a copy of the images with a corruption, one of Corruptions, at a severity from 1 to Severities. Any
+// other corruption or severity is an error. Pixels v/255 are clipped to [0, 1] and rounded down to whole bytes. Radii
+// are in pixels, for smaller images too. The same arguments give the same bytes; only GaussianNoise depends on the
+// seed. The published files have other noise and another JPEG encoder: scores on them differ in the third digit.
 func Corrupt(m *Images, corruption string, severity int, seed uint64) (*Images, error) {
 	if !slices.Contains(Corruptions(), corruption) {
 		return nil, fmt.Errorf("datasets: there is no corruption %q; there are %v", corruption, Corruptions())

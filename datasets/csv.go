@@ -17,43 +17,41 @@ import (
 	"unicode/utf8"
 )
 
-// CSV says what the columns of a file are.
+// CSV reads a regression set from a file with columns of numbers and of words.
 type CSV struct {
-	// Target is the name of the column that becomes Y; "" is the last column. The others become X, in their order.
+	// Target is the name of the column that becomes Y; "" means the last. The other columns become X, in their order.
 	Target string
-	// Categories names columns of words. Each word of the column becomes an input, which is 1 in the rows that have the
-	// word, and 0 in the others. "NA", "None", "-" and "." are words here as any other.
+	// Categories are the names of columns of words. Each word becomes an input that is 1 in the rows with the word, and
+	// 0 in the others. "NA", "None", "-" and "." are ordinary words here.
 	Categories []string
-	// FillMissing also reads cells without a value. A missing number is NaN, in the place of which Columns.Fill puts the
-	// mean of the training rows, and a further input of the column is 1. In a column of words it is the word "". Without
-	// FillMissing, and in the target, cells without a value are an error.
+	// FillMissing allows cells without a value, except in the target. A missing number is NaN, which Columns.Fill
+	// replaces by the mean of the training rows, and a second input of the column is 1. In a column of words it is the
+	// word "". Without FillMissing it is an error.
 	FillMissing bool
-	// MissingWords are further words for a cell without a value, in all columns, such as "unknown" or "-999". Empty cells
-	// have none in any case, and in columns of numbers neither have NA, ?, null and the like.
+	// MissingWords are further words that mean "no value" in all columns, such as "unknown" or "-999". Empty cells
+	// always do, and in columns of numbers NA, ?, null and the like too.
 	MissingWords []string
 }
 
-// ReadCSV reads a regression set of your own: a text file with the names of the
-// columns in its first line and numbers in all others, separated by commas,
-// semicolons or tabs, whichever the first line has most of. The column with the
-// name target becomes Y, with "" the last one, and the others X, in their order.
-// The set has the file's name without folder and extension. [CSV] also reads
-// categories and missing cells.
+// ReadCSV reads your own regression set: a text file with the names of the columns in the first line and numbers in all
+// others, separated by commas, semicolons or tabs, whichever the first line has most of. The column target becomes Y
+// ("" means the last), the others X, in their order. The set is named after the file, without folder and extension.
+// [CSV] also reads categories and missing cells.
 //
-// Fields are quoted as in package encoding/csv. Blanks before and after a field, empty
-// lines and lines of blanks, byte order marks, Windows' line ends, a Ctrl-Z at the end, and a first
-// line that names the separator, such as sep=;, are read too. It
-// is an error if a field is missing (empty, or NA, ?, null and the like), is no finite
-// decimal number, or is a whole number that float64 does not hold, and if a line has more
-// or fewer fields than the first. So are two columns or inputs of one name, a column without a
-// name, as the row numbers of pandas and R, a number for a name, as in a file without a
-// line of names, and names that are not UTF-8.
+// Fields are quoted as in package encoding/csv. Spaces around fields, blank lines, byte order marks, Windows line ends,
+// a Ctrl-Z at the end, and a first line that names the separator, such as sep=;, are allowed. It is an error if
 //
-// The error names up to ten kinds of faults: of each kind in each column the first line,
-// and how many lines have it.
+//   - a field is missing (empty, or NA, ?, null and the like), is no finite decimal number, or is a whole number that
+//     float64 cannot hold;
+//   - a line has more or fewer fields than the first;
+//   - a column has no name, as the row numbers of pandas and R, or a number for a name, as in a file without a line of
+//     names;
+//   - two columns or inputs have the same name, or a name is not UTF-8.
+//
+// The error lists up to ten kinds of faults: for each kind and column the first line and the number of lines.
 func ReadCSV(file, target string) (*Regression, error) { return CSV{Target: target}.Read(file) }
 
-// Read reads a file as ReadCSV does.
+// Read reads a file as ReadCSV does, with the settings of c.
 func (c CSV) Read(file string) (*Regression, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -12,31 +12,33 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A Hole says how far the test rows of a split are from its training rows. Inputs are standardised by the whole set, and
-// missing numbers are means. The distance d of a test row is the Euclidean distance to the nearest training row. Its ordinary
-// distances are those of ten random splits with as many test rows.
+// A Hole says how far the test rows of a split are from its training rows. The distance d of a test row is the
+// Euclidean distance to the nearest training row, for inputs that are standardised by the whole set; missing numbers
+// are means. For comparison, ordinary distances are those of ten random splits with as many test rows.
 type Hole struct {
-	// Distance is the mean d over the mean ordinary distance. It is about 1 for a random split.
+	// Distance is the mean of d divided by the mean ordinary distance, about 1 for a random split.
 	Distance float64
-	// Beyond is the share of test rows, from 0 to 1, whose d is above the upper quartile of ordinary distances. It is about
-	// 0.25 for a random split.
+	// Beyond is the fraction of test rows whose d is above the upper quartile of ordinary distances, about 0.25 for a
+	// random split.
 	Beyond float64
-	// Energy is the mean of (x-m)' S⁻¹ (x-m) over the test rows, over its mean over the training rows, where m and S are the
-	// mean and the covariance of the training rows (1e-6 is added to the variances). Below 1, one Gaussian finds the test rows
-	// more likely than the training rows, and an energy of one Gaussian is lower there.
+	// Energy is the mean of (x-m)' S⁻¹ (x-m) over the test rows, divided by its mean over the training rows, where m
+	// and S are the mean and the covariance of the training rows (with 1e-6 added to the variances). Below 1, the
+	// energy of one fitted Gaussian is lower at the test rows than at the training rows, although they are in the gap.
 	Energy float64
-	// Outside is the share of test rows beyond the training rows' range of some input: there a network extrapolates.
+	// Outside is the fraction of test rows in which some input is outside the range of the training rows: there a
+	// network extrapolates.
 	Outside float64
 }
 
-// Is says whether the split has a hole: at least half of its test rows have a d above the upper quartile of ordinary distances.
+// Is reports whether the split has a hole: at least half of its test rows have a d above the upper quartile of ordinary
+// distances.
 func (h Hole) Is() bool { return h.Beyond >= 0.5 }
 
 // ordinarySplits are drawn for ordinary distances.
 const ordinarySplits = 10
 
-// Holes measures splits of a regression set. It returns an error for an invalid set or split, and if every ordinary
-// distance is 0, because every row is there many times.
+// Holes returns one Hole for each split of a regression set. It is an error if the set or a split is invalid, or if
+// every ordinary distance is 0 because all rows have copies.
 func Holes(r *Regression, splits ...Split) ([]Hole, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -146,10 +148,10 @@ func likelihoods(x [][]float64, s Split) (energy, outside float64) {
 	return of(s.Test) / of(s.Train), outside
 }
 
-// Between returns the split that tests on the rows whose values, one of each row, are in the places from first up to but not
-// including end of the ascending order. Rows with equal values are in the same part: each cut is moved to the place nearest to it
-// where the value changes, the lower of two. The places 0 and len(values) stay where they are. If the value changes nowhere between
-// the cuts, the test part is empty. Both parts list rows in their order.
+// Between returns a split by values, one for each row: its test part are the rows at places first to before end in
+// ascending order. Rows with equal values stay in one part: each bound moves to the nearest place where the value
+// changes (the lower of two), except at 0 and len(values). The test part is empty if no value changes between the
+// bounds. Both parts list rows in ascending order of their numbers.
 func Between(values []float64, first, end int) (s Split) {
 	order := ascending(len(values))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
@@ -171,11 +173,11 @@ func Between(values []float64, first, end int) (s Split) {
 	return s
 }
 
-// HoleSplits returns splits with a gap for your own data, with the names of their inputs: they test on the middle third of an
-// input's values as GapSplits does, but are cut between values (see [Between]). An input has no split if its gap would have less
-// than a sixth or more than half of the rows, as inputs of few values do. Neither have words of a column (see [Column]) and
-// columns with missing numbers, which networks get as the mean. A gap in one input need not be a hole in all of them: ask [Holes].
-// It is an error if no input has a split.
+// HoleSplits returns splits with a gap for your own data, and the names of their inputs. Each tests on the middle third
+// of an input's values, cut between different values (see [Between]). An input has no split if its test part would have
+// less than a sixth or more than half of the rows, if it comes from a column of words (see [Column]), or if numbers are
+// missing. A gap in one input need not be a hole in all inputs together: check with [Holes]. It is an error if no input
+// has a split.
 func HoleSplits(r *Regression) (splits []Split, inputs []string, err error) {
 	if err := r.Check(); err != nil {
 		return nil, nil, err

@@ -9,30 +9,28 @@ import (
 	"slices"
 )
 
-// Measures of an image: rows, columns, colour channels (red, green, blue), and
-// their product, the bytes of one image.
+// The rows and the columns of a published image, its channels (red, green, blue), and the bytes of one image.
 const (
 	ImageSide     = 32
 	ImageChannels = 3
 	ImageSize     = ImageChannels * ImageSide * ImageSide
 )
 
-// Images is a set of colour images: bytes from 0 (black) to 255, of 32 x 32
-// pixels as published.
+// Images is a set of N square colour images: bytes from 0 (black) to 255, published with 32 x 32 pixels.
 type Images struct {
-	// Name says what the images are, for captions, such as "CIFAR-10 test".
+	// Name describes the images in captions, such as "CIFAR-10 test".
 	Name string
-	// Classes names the classes; a label is an index into it.
+	// Classes are the names of the classes, indexed by label.
 	Classes []string
-	// Pixels has shape [N, 3, Side, Side], row-major: image, channel, row, column. Side 0 means ImageSide.
+	// Pixels is [N, 3, Side, Side], row-major: image, channel, row, column. Side 0 means ImageSide.
 	Pixels []byte
 	Side   int
-	// Labels has shape [N]; nil where the source has no labels.
+	// Labels is [N]; nil if the source has no labels.
 	Labels []int
 	// N is the number of images.
 	N int
-	// Official are the numbers, from 0 on, in the official set of which these are the sample that comes with the program; nil
-	// for images of the official files. Take keeps them.
+	// Official, for the samples that are part of the program, has the images' indices in the official set; nil for
+	// images of the official files. Take keeps it.
 	Official []int
 }
 
@@ -48,14 +46,13 @@ func newImages(name string, classes []string, n int) *Images {
 func (m *Images) side() int { return cmp.Or(m.Side, ImageSide) }
 func (m *Images) size() int { return ImageChannels * m.side() * m.side() }
 
-// Image returns the bytes of image i, shape [3, side, side], as a view into Pixels
-// (not a copy). It panics if i is not in [0, N).
+// Image returns the bytes of image i, [3, side, side], as a view into Pixels. It panics if i is out of range.
 func (m *Images) Image(i int) []byte {
 	size := m.size()
 	return m.Pixels[i*size : (i+1)*size : (i+1)*size]
 }
 
-// Picture returns an image of bytes, [3, height, width], row-major, as programs show it.
+// Picture returns an image for display from bytes [3, height, width], row-major.
 func Picture(planes []byte, width int) *image.RGBA {
 	n := len(planes) / ImageChannels
 	m := image.NewRGBA(image.Rect(0, 0, width, n/width))
@@ -65,9 +62,8 @@ func Picture(planes []byte, width int) *image.RGBA {
 	return m
 }
 
-// Take copies the images with the given numbers, in that order, and their labels
-// if there are any. The result keeps the name. It panics if a number is not in
-// [0, N).
+// Take returns copies of the images with the given indices, in that order, with their labels and the name. It panics if
+// an index is out of range.
 func (m *Images) Take(indices []int) *Images {
 	out := newImages(m.Name, m.Classes, len(indices))
 	out.Side, out.Pixels = m.Side, out.Pixels[:len(indices)*m.size()]
@@ -86,24 +82,17 @@ func (m *Images) Take(indices []int) *Images {
 	return out
 }
 
-// HoldOut divides n training examples at random into those to train on and
-// `held` others, for choosing settings, or for the mean energy that
-// out-of-distribution scores are taken against. Test examples have no part in
-// either. The others are the last of a random permutation that depends on seed
-// and n alone; train is the rest, both in the order of the permutation. So for
-// one seed a smaller held-out part is a part of a larger one.
-//
-// HoldOut panics if held is not in [0, n].
+// HoldOut divides the indices 0, ..., n-1 of training examples at random into those to train on and `held` others, for
+// choosing settings, or for the mean energy in out-of-distribution scores. Test examples have no part in either.
+// heldOut is the end of a random permutation that depends only on seed and n, and train is its beginning, so that for
+// one seed a smaller heldOut is part of a larger one. HoldOut panics unless 0 <= held <= n.
 func HoldOut(n, held int, seed uint64) (train, heldOut []int) {
 	p := draws(holdOutStream, seed, 0, 0).Perm(n)
 	return p[: n-held : n-held], p[n-held:]
 }
 
-// Order returns the order in which n examples are used in an epoch (from 0): a
-// random permutation of 0, ..., n-1 that depends on nothing but the arguments, so
-// that a resumed run continues as it would have.
-//
-// Order panics if n < 0.
+// Order returns the order of n examples in an epoch (from 0): a random permutation of 0, ..., n-1 that depends only on
+// the arguments, so that a resumed run has the same order. It panics if n < 0.
 func Order(seed uint64, epoch, n int) []int {
 	return draws(orderStream, seed, epoch, 0).Perm(n)
 }
@@ -134,20 +123,16 @@ func scramble(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// ChannelStats standardises images channel by channel: z = (v/255 - Mean) / Std
-// for a pixel value v. The order is red, green, blue. Mean and Std are on the
-// scale of v/255, from 0 to 1.
+// ChannelStats standardises images channel by channel: z = (v/255 - Mean) / Std for a pixel value v, where Mean and Std
+// are those of v/255. The order is red, green, blue.
 type ChannelStats struct {
 	Mean, Std [ImageChannels]float64
 }
 
-// FitChannelStats computes the mean and the population standard deviation of each
-// channel's v/255, over all pixels of the given images; nil rows means all
-// images. Passing the rows to train on keeps others out of the scaling.
-//
-// A channel that is constant over these images gets Std 1, as in [FitScaler].
-//
-// FitChannelStats panics if there is no image or a row is not in [0, N).
+// FitChannelStats returns the mean and the population standard deviation of each channel's v/255 over all pixels of the
+// images with the given indices; nil means all images. Pass the images to train on, so that others do not enter the
+// scaling. A constant channel gets Std 1, as in [FitScaler]. It panics if there is no image or an index is out of
+// range.
 func FitChannelStats(m *Images, rows []int) ChannelStats {
 	if rows == nil {
 		rows = ascending(m.N)
@@ -191,11 +176,9 @@ func valueMoments(counts *[256]int64, n float64) (mean, std float64) {
 	return mean / 255, std
 }
 
-// ReleasedChannelStats are the values of the authors' code, which uses
-// them for CIFAR-10 and CIFAR-100 alike. The means are those of CIFAR-10's training
-// part. The standard deviations are about a fifth smaller than those of its pixels:
-// they are the mean over its images of the (unbiased) standard deviation within an
-// image.
+// ReleasedChannelStats returns the values of the authors' code for CIFAR-10 and CIFAR-100. The means are those of
+// CIFAR-10's training images. The standard deviations are about a fifth smaller than those of the pixels, because they
+// are means over images of the (unbiased) standard deviation within an image.
 func ReleasedChannelStats() ChannelStats {
 	return ChannelStats{
 		Mean: [ImageChannels]float64{0.4914, 0.4822, 0.4465},
@@ -209,15 +192,10 @@ func channel(image []byte, c int) []byte {
 	return image[c*plane : (c+1)*plane]
 }
 
-// Augmentation shifts and mirrors images at random while training. The recipe
-// customary for CIFAR is Augmentation{Pad: 4, Flip: true}; the zero value changes
-// nothing.
-//
-// An image is padded by Pad pixels on every side, a window of the original size
-// is cut out at a random place, and with Flip the window is mirrored left to
-// right half of the time. The padding is black, pixel value 0: it is added before
-// normalisation, as in the usual recipe, so that normalised it is
-// (0 - Mean) / Std and not 0.
+// Augmentation shifts and mirrors training images at random: an image is padded by Pad black pixels on every side, a
+// window of the original size is cut out at a random place and, with Flip, mirrored left to right half of the time.
+// Augmentation{Pad: 4, Flip: true} is usual for CIFAR; the zero value changes nothing. Padding comes before
+// normalisation, as usual, so that normalised it is (0 - Mean) / Std and not 0.
 type Augmentation struct {
 	// Pad is the width of the padding in pixels, at least 0.
 	Pad int
@@ -225,20 +203,16 @@ type Augmentation struct {
 	Flip bool
 }
 
-// Draw returns what to do with an example in an epoch: the window's top row dy and
-// left column dx in the padded image, independent and uniform on 0, ..., 2 Pad,
-// and whether to mirror, with probability 1/2 if Flip. Of an image src the training
-// example is then, with q = 31 - x if flip and q = x otherwise,
+// Draw returns the window of an image in an epoch: its top row dy and left column dx in the padded image, independent
+// and uniform on 0, ..., 2 Pad, and whether to mirror it, with probability 1/2 if Flip. From an image src, with q = 31
+// - x if flip and q = x otherwise, package train computes
 //
 //	dst[c, y, x] = src[c, y + dy - Pad, q + dx - Pad], or 0 outside of src;
 //
-// (Pad, Pad, false) gives the image itself. Package train cuts the windows out
-// where the backend computes.
+// (Pad, Pad, false) gives the image itself.
 //
-// The result depends on nothing but Pad, Flip and the arguments: index is the
-// number of the example in its set, not in its batch, so neither batches nor the
-// number of workers matter. Flip does not change dy and dx. Draw panics if Pad is
-// negative.
+// The result depends only on Pad, Flip and the arguments; index is the image's index in its set, not in a batch. Flip
+// does not change dy and dx. Draw panics if Pad is negative.
 func (a Augmentation) Draw(seed uint64, epoch, index int) (dy, dx int, flip bool) {
 	rng := draws(augmentStream, seed, epoch, index)
 	dy, dx = rng.IntN(2*a.Pad+1), rng.IntN(2*a.Pad+1)

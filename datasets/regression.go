@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// Regression is a data set with one real-valued target. Values are raw
-// (unstandardised), in the units of the source.
+// Regression is a data set with one real-valued target. Values are not standardised: they are in the units of the
+// source.
 type Regression struct {
-	// Name is the short name by which the set is asked for, such as "yacht".
+	// Name is the short name of the set, such as "yacht".
 	Name string
-	// Features names the D columns of X; nil where the source gives no names.
+	// Features are the names of the D columns of X; nil if the source has none.
 	Features []string
-	// Columns, if not nil, are the columns of a table that became the D inputs. X may then be NaN where a number may miss.
+	// Columns, if not nil, are the columns of the table from which the D inputs were made. X is then NaN where a number
+	// is missing and may be.
 	Columns Columns
 	// X holds the inputs, shape [N, D], row-major: example i is X[i*D : (i+1)*D].
 	X []float64
@@ -23,8 +24,8 @@ type Regression struct {
 	N, D int
 }
 
-// Check returns an error if N, D, Columns and the lengths of X, Y and Features do not fit together, if a value is not finite
-// and none that may miss, or if all targets are the same number.
+// Check returns an error if N, D, Columns and the lengths of X, Y and Features do not match, if a value is NaN or
+// infinite (except for an input that may be missing), or if all targets are equal.
 func (r *Regression) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: set %q: "+format, append([]any{r.Name}, args...)...)
@@ -67,15 +68,13 @@ func (r *Regression) Check() error {
 	return nil
 }
 
-// Row returns the D features of example i as a view into X (not a copy). It
-// panics if i is not in [0, N).
+// Row returns the D features of example i as a view into X. It panics if i is out of range.
 func (r *Regression) Row(i int) []float64 {
 	return r.X[i*r.D : (i+1)*r.D : (i+1)*r.D]
 }
 
-// Take copies the examples with the given row numbers, in that order: x has
-// shape [len(rows), D] row-major, y has shape [len(rows)]. It panics if a row
-// number is not in [0, N).
+// Take returns copies of the examples with the given row numbers, in that order: x is [len(rows), D] row-major, y is
+// [len(rows)]. It panics if a row is out of range.
 func (r *Regression) Take(rows []int) (x, y []float64) {
 	x = make([]float64, 0, len(rows)*r.D)
 	y = make([]float64, 0, len(rows))
@@ -93,20 +92,17 @@ type Scaler struct {
 	Mean, Std []float64
 }
 
-// FitScaler computes the mean and the population standard deviation (divided by
-// the number of rows, not by that number less one) of each column of the
-// row-major matrix x with d columns, over the given rows only. Passing the
-// training rows keeps the test rows out of the scaling, as the protocol of
-// Hernandez-Lobato & Adams (ICML 2015) asks.
+// FitScaler returns the mean and the population standard deviation (divided by the number of rows) of each column of
+// the row-major matrix x with d columns, over the given rows only. Pass the training rows, so that test rows do not
+// enter the scaling, as the protocol of Hernandez-Lobato & Adams (ICML 2015) asks. For a vector of targets pass d = 1.
 //
-// A column that is constant over these rows (naval has two) gets Std 1, so that
-// it becomes zero rather than NaN. For a target vector pass d = 1. As in
-// scikit-learn's StandardScaler a NaN is a missing value: it does not count, and
-// stays NaN. The mean of a column without values is NaN.
+// A column that is constant over these rows (naval has two) gets Std 1, so that it becomes 0 and not NaN. NaN is a
+// missing value, as in scikit-learn's StandardScaler: it does not count, and stays NaN. The mean of a column without
+// values is NaN.
 //
-// FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, a row
-// number is out of range, or a column has a value that is infinite, or values so large or
-// so close to each other that the squares of their deviations overflow or underflow.
+// FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, a row is out of range, or a column has
+// values that are infinite, or so large or so close to each other that the squares of their deviations overflow or
+// underflow.
 func FitScaler(x []float64, d int, rows []int) Scaler {
 	if len(x)%d != 0 {
 		panic(fmt.Sprintf("datasets: FitScaler: %d values do not form rows of %d columns", len(x), d))
@@ -180,14 +176,14 @@ const largeOffset = 1e-6
 // tiny is a deviation whose square loses digits by underflow.
 const tiny = 1e-145
 
-// Transform returns (x - Mean) / Std for a row-major matrix x with len(Mean)
-// columns. x is not changed. It panics if len(x) is not a multiple of len(Mean).
+// Transform returns (x - Mean) / Std for a row-major matrix x with len(Mean) columns, as a new slice. It panics if
+// len(x) is not a multiple of len(Mean).
 func (s Scaler) Transform(x []float64) []float64 {
 	return s.apply(x, func(v float64, j int) float64 { return (v - s.Mean[j]) / s.Std[j] })
 }
 
-// Inverse returns x * Std + Mean, undoing Transform up to rounding. x is not
-// changed. It panics if len(x) is not a multiple of len(Mean).
+// Inverse returns x * Std + Mean, which undoes Transform up to rounding, as a new slice. It panics if len(x) is not a
+// multiple of len(Mean).
 func (s Scaler) Inverse(x []float64) []float64 {
 	return s.apply(x, func(v float64, j int) float64 { return v*s.Std[j] + s.Mean[j] })
 }

@@ -18,21 +18,21 @@ import (
 //go:embed sample/*.webp sample/sample.csv
 var sampleFiles embed.FS
 
-// CIFAR10Sample returns a part of CIFAR-10 that comes with the program: 1000 training and 1000 test images, as many of
-// each class, as they are in the official files, in their order. The training images are among the 5000 that
-// HoldOut(50000, 5000, 0) holds out.
+// CIFAR10Sample returns the part of CIFAR-10 that is in the program: 1000 training and 1000 test images, as many of
+// each class, unchanged and in the official order. The training images are among the 5000 that HoldOut(50000, 5000, 0)
+// holds out.
 func CIFAR10Sample() (train, test *Images, err error) {
 	train, err1 := sampleOf("cifar10-train", "CIFAR-10 train", cifar10.classes)
 	test, err2 := sampleOf("cifar10-test", "CIFAR-10 test", cifar10.classes)
 	return train, test, errors.Join(err1, err2)
 }
 
-// CIFAR100Sample returns 500 test images of CIFAR-100 that come with the program, five of each class.
+// CIFAR100Sample returns the 500 test images of CIFAR-100 that are in the program, five of each class.
 func CIFAR100Sample() (test *Images, err error) {
 	return sampleOf("cifar100-test", "CIFAR-100 test", cifar100.classes)
 }
 
-// SVHNSample returns 500 of the first 1083 images of SVHN's training part, which come with the program, without labels.
+// SVHNSample returns 500 of the first 1083 images of SVHN's training part, which are in the program, without labels.
 func SVHNSample() (*Images, error) {
 	return sampleOf("svhn", "SVHN train", svhnClasses())
 }

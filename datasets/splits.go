@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// Split divides the rows of a data set into a training and a test part. The
-// numbers are 0-based rows, each in one of the parts, once, or in neither, as splits by time need. Their order is part
-// of the split: it is that in which the source lists them.
+// Split divides the rows of a data set, numbered from 0, into a training and a test part. Each row is in at most one
+// part, once; splits by time may leave rows out. The order of rows is part of the split.
 type Split struct {
 	Train, Test []int
 }
 
-// Check says what is wrong with a split of n rows, if anything is.
+// Check returns an error unless the split is valid for n rows: at least 2 training rows and 1 test row, all from 0 to
+// n-1 and different.
 func (s Split) Check(n int) error {
 	if len(s.Train) < 2 || len(s.Test) == 0 {
 		return fmt.Errorf("has %d rows to train on and %d to test; at least 2 and 1 are needed", len(s.Train), len(s.Test))
@@ -32,8 +32,8 @@ func (s Split) Check(n int) error {
 	return nil
 }
 
-// Overlap is the share, from 0 to 1, of the smaller of two test parts that is in both. Splits that share most of their test rows are
-// hardly two observations.
+// Overlap returns the number of rows that are in both test parts, divided by the size of the smaller one: 0 to 1. Two
+// splits with a large overlap are hardly two independent observations.
 func (s Split) Overlap(other Split) float64 {
 	tested, both := map[int]bool{}, 0
 	for _, row := range s.Test {
@@ -47,8 +47,8 @@ func (s Split) Overlap(other Split) float64 {
 	return float64(both) / float64(min(len(s.Test), len(other.Test)))
 }
 
-// HoldOut splits the training part again: a part of it, from 0 to 1 and drawn at random with a seed, becomes
-// the test part. The test part of the split is left out.
+// HoldOut splits the training part at random: the fraction part of it, at least one row, becomes the test part, and the
+// rest the training part. The rows of s.Test are left out.
 func (s Split) HoldOut(part float64, seed uint64) Split {
 	n := len(s.Train)
 	kept, held := HoldOut(n, max(1, int(math.Round(part*float64(n)))), seed)
@@ -63,7 +63,8 @@ func (s Split) HoldOut(part float64, seed uint64) Split {
 	return Split{Train: rows(kept), Test: rows(held)}
 }
 
-// MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets.
+// MeanError returns the root mean squared error on the test part if you predict the mean of the training targets, in
+// the unit of the target.
 func (r *Regression) MeanError(split Split) float64 {
 	_, train := r.Take(split.Train)
 	_, test := r.Take(split.Test)
@@ -77,15 +78,12 @@ func (r *Regression) MeanError(split Split) float64 {
 	return math.Sqrt(squares)
 }
 
-// GalSplits returns the splits published with Gal & Ghahramani, "Dropout as a
-// Bayesian Approximation", ICML 2016: 20 random 90/10 splits, 5 for protein. For
-// the year set it returns the one official split: the first 463715 rows train,
-// the last 51630 test, so that no artist is in both.
+// GalSplits returns the splits published with Gal & Ghahramani, "Dropout as a Bayesian Approximation", ICML 2016: 20
+// random 90/10 splits, 5 for protein. For year it returns the one official split, in which no artist is in both parts:
+// the first 463715 rows train, the last 51630 test. An unknown name is an error.
 //
-// The published index files are what NumPy's legacy generator gives when seeded
-// with 1 and asked for one permutation per split. GalSplits draws them again,
-// number for number in the same order; the tests hold it to the SHA-256 of the
-// published files.
+// The published files have the permutations of NumPy's legacy generator with seed 1. GalSplits draws the same numbers
+// in the same order; tests compare them with the SHA-256 of the published files.
 func GalSplits(name string) ([]Split, error) {
 	set, err := lookup(name)
 	if err != nil {
@@ -104,15 +102,12 @@ func GalSplits(name string) ([]Split, error) {
 	return splits, nil
 }
 
-// RandomSplits returns count random 90/10 splits of n rows. Split i depends only
-// on n and i, and equals scikit-learn's
+// RandomSplits returns count random 90/10 splits of n rows. Split i depends only on n and i, and equals scikit-learn's
 //
 //	train_test_split(numpy.arange(n), test_size=0.1, random_state=i)
 //
-// in content and order: of NumPy's RandomState(i).permutation(n), the first
-// ceil(0.1 n) rows are the test part and the others the training part.
-//
-// RandomSplits panics if n < 2 (one of the parts would be empty) or count < 0.
+// in content and order: the first ceil(0.1 n) rows of NumPy's RandomState(i).permutation(n) are the test part, the
+// others the training part. It panics if n < 2 or count < 0.
 func RandomSplits(n, count int) []Split {
 	if n < 2 {
 		panic(fmt.Sprintf("datasets: RandomSplits: n = %d must be at least 2", n))
@@ -126,22 +121,17 @@ func RandomSplits(n, count int) []Split {
 	return splits
 }
 
-// GapSplits returns one split for each of the D inputs of a regression set (Foong,
-// Li, Hernández-Lobato & Turner, "'In-Between' Uncertainty in Bayesian Neural
-// Networks", 2019, arXiv:1906.11537): with the rows in the order of input d, split d
-// tests on the middle third and trains on the outer two. They are published and
-// common, but not always gaps: for data of your own take [HoleSplits].
+// GapSplits returns the D gap splits of a regression set (Foong, Li, Hernández-Lobato & Turner, "'In-Between'
+// Uncertainty in Bayesian Neural Networks", 2019, arXiv:1906.11537). Split d orders the rows by input d, tests on the
+// middle third, from place floor(n/3) to before floor(2n/3), and trains on the others. The splits are published and
+// common, but some have no gap: for your own data use [HoleSplits].
 //
-// The middle third are the places from floor(n/3) up to but not including
-// floor(2n/3). Rows with equal values of the input are taken in the order of the
-// set. So an input of few levels makes a gap in the file and not in the input: in
-// input 2 of boston (ZN) all tested values are in training too, and the gap is a
-// block of rows. Other sources break ties otherwise. Inputs that depend on each
-// other make nearly the same gap, such as the first two of energy. [Holes] measures
-// which gaps are far from training rows.
+// Rows with equal values of the input keep the order of the set; other sources order them differently. An input with
+// few values may therefore have tested values in training too, as input 2 of boston (ZN): the gap is a block of rows.
+// Inputs that depend on each other have nearly the same gap, such as the first two of energy. [Holes] measures which
+// gaps are far from training rows.
 //
-// Both parts list rows in the order of the input. GapSplits panics if n < 3 (a part
-// would be empty).
+// Both parts list rows in the order of the input. GapSplits panics if n < 3.
 func GapSplits(r *Regression) []Split {
 	if r.N < 3 {
 		panic(fmt.Sprintf("datasets: GapSplits: %s has %d rows, want at least 3", r.Name, r.N))

@@ -36,20 +36,13 @@ var (
 
 func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"} }
 
-// SVHNTest returns the 26032 test images of the cropped digits of SVHN (its "format 2"; Netzer et al.
-// 2011, Reading Digits in Natural Images with Unsupervised Feature Learning; for
-// non-commercial use only), in the order of the file. The label of an image is its digit; the file writes 10 for
-// the digit 0.
+// SVHNTest returns the 26032 test images of SVHN's cropped digits ("format 2"; Netzer et al. 2011, Reading Digits in
+// Natural Images with Unsupervised Feature Learning; for non-commercial use only), in the order of the file. A label is
+// the digit; the file has 10 for the digit 0.
 //
-// The file, svhn/test_32x32.mat (64 MB), is looked for in
-// the folder named by the environment variable DENSITYUNCERTAINTY_DATA, then in the cache, and last
-// at its official address. f sets these places; nil means the defaults. See
-// [fetch.Fetcher] for the details and its errors.
-//
-// The file is held to its published size and SHA-256. What cannot be read is
-// an error.
-//
-// The result takes 80 MB of memory.
+// It reads svhn/test_32x32.mat (64 MB) in the folder DENSITYUNCERTAINTY_DATA (an environment variable), in the cache,
+// or from its official address. f sets these places; nil means the defaults (see [fetch.Fetcher]). The file must have
+// its published size and SHA-256. The result takes 80 MB of memory.
 func SVHNTest(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	return svhnTest.load(ctx, f, "SVHN test")
 }
@@ -67,15 +60,13 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 	return m, nil
 }
 
-// SVHNTrainExcerpt returns the first 1083 images of SVHN's training part, without
-// labels: enough for a look at out-of-distribution scores, and for nothing that
-// needs labels or the test part. Neighbours often are digits of one house number,
-// so these are fewer than 1083 independent images.
+// SVHNTrainExcerpt returns the first 1083 images of SVHN's training part, without labels. They are enough for a look at
+// out-of-distribution scores. Neighbours are often digits of one house number, so they are worth fewer than 1083
+// independent images.
 //
-// They are read from svhn/train_first1083_32x32.mat in the folder named by the
-// environment variable DENSITYUNCERTAINTY_DATA. If that file is not there they are the
-// beginning of the training part, svhn/train_32x32.mat (182 MB), which is found as
-// [SVHNTest] finds its file.
+// It reads svhn/train_first1083_32x32.mat in the folder DENSITYUNCERTAINTY_DATA (an environment variable). If there is
+// no such file, it reads the beginning of the training part, svhn/train_32x32.mat (182 MB), from the places of
+// [SVHNTest].
 func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	m, err := svhnBeginning(ctx, f)
 	if err != nil {

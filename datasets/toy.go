@@ -5,14 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// ToyCubic draws n points of the one-dimensional problem of the paper's section
-// "Toy Regression":
+// ToyCubic draws n points of the one-dimensional problem of the paper's section "Toy Regression":
 //
 //	x ~ Uniform([-4, -2] ∪ [2, 4]),  y = x³ + ε,  ε ~ N(0, noiseStd²)
 //
-// leaving the gap (-2, 2) without data. The paper states neither n nor the
-// noise; n = 100 and noiseStd = 3 are the values customary for this cubic
-// benchmark. The result depends only on the arguments. X has shape [n, 1].
+// There are no data in the gap (-2, 2). The paper states neither n nor the noise; n = 100 and noiseStd = 3 are usual.
+// The result depends only on the arguments.
 func ToyCubic(n int, noiseStd float64, seed uint64) *Regression {
 	const stream = 0x746f79 // "toy": sets these draws apart from other uses of the same seed
 	rng := rand.New(rand.NewPCG(seed, stream))
@@ -37,15 +35,14 @@ func ToyCubic(n int, noiseStd float64, seed uint64) *Regression {
 	return r
 }
 
-// TwoMoons draws n points of two classes in the plane, interleaved half circles
-// of radius 1, each point of class 0 or 1 with equal probability:
+// TwoMoons draws n points of two classes in the plane, on two interleaved half circles of radius 1. Both classes are
+// equally probable:
 //
 //	class 0: (cos t, sin t) + ε,  class 1: (1 - cos t, 1/2 - sin t) + ε,
 //	t ~ Uniform[0, π),  ε ~ N(0, noiseStd² I).
 //
-// It is the usual problem to show whether a classifier knows how far from its
-// data an input is (van Amersfoort et al. 2021; Liu et al. 2020). The result
-// depends only on the arguments. points has shape [n, 2], row-major; labels [n].
+// The problem usually shows whether a classifier knows how far an input is from its data (van Amersfoort et al. 2021;
+// Liu et al. 2020). The result depends only on the arguments. points is [n, 2] row-major, labels [n].
 func TwoMoons(n int, noiseStd float64, seed uint64) (points []float64, labels []int) {
 	const stream = 0x6d6f6f6e73 // "moons": sets these draws apart from other uses of the same seed
 	rng := rand.New(rand.NewPCG(seed, stream))

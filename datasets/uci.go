@@ -18,12 +18,11 @@ import (
 //go:embed uci
 var uciFiles embed.FS
 
-// UCI returns a regression set by its short name (see [UCINames]). Each call
-// returns a fresh copy. The error for an unknown name lists the valid ones.
+// UCI returns a new copy of a regression set by its name (see [UCINames]). The error for an unknown name lists the
+// known ones.
 //
-// "energy" has the heating load (Y1) as its target, "energy-cooling" the cooling
-// load (Y2), on the same rows. "year" may need the network; call [Year] to be able
-// to cancel it or to watch its progress.
+// The target of "energy" is the heating load (Y1), that of "energy-cooling" the cooling load (Y2), on the same rows.
+// "year" may be downloaded; call [Year] to be able to cancel it.
 func UCI(name string) (*Regression, error) {
 	set, err := lookup(name)
 	if err != nil {
@@ -135,8 +134,8 @@ var catalogue = []entry{
 	{name: yearName, n: yearRows, d: yearD, splits: 1}, // twelve averages and 78 covariances of the timbre
 }
 
-// UCINames lists the names that [UCI] and [GalSplits] accept, in the order of the
-// paper's table: energy is the heating load, energy-cooling the cooling load.
+// UCINames returns the names that [UCI] and [GalSplits] accept, in the order of the paper's table. energy is the
+// heating load, energy-cooling the cooling load.
 func UCINames() []string {
 	names := make([]string, len(catalogue))
 	for i, e := range catalogue {
@@ -145,9 +144,8 @@ func UCINames() []string {
 	return names
 }
 
-// UCISize is the number of examples, of features and of published splits of a UCI
-// data set by its name, known without reading it. It returns an error for a name that
-// is not among UCINames.
+// UCISize returns the numbers of examples, features and published splits of a UCI data set without reading it. An
+// unknown name is an error.
 func UCISize(name string) (examples, features, splits int, err error) {
 	e, err := lookup(name)
 	if err != nil {

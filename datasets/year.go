@@ -16,16 +16,12 @@ var yearArchive = fetch.File{
 	SHA256: "06f801af323bb7798e800583acce4ea1ed2697ac12c23f4424aea0a7a3d09e11",
 }
 
-// Year returns YearPredictionMSD: 515345 songs, 90 timbre features, target the
-// year of release. [GalSplits] gives the split that its donors prescribe.
+// Year returns YearPredictionMSD: 515345 songs with 90 timbre features; the target is the year of release. [GalSplits]
+// has the split that its donors prescribe.
 //
-// The file is taken from the first of these places that has it: the folder named
-// by the environment variable DENSITYUNCERTAINTY_DATA (as yearpredictionmsd.zip),
-// the cache, the official address at the UCI repository
-// (about 200 MB). f sets these places; nil means the defaults. See [fetch.Fetcher]
-// for the details and the errors. The archive is held to its checksum.
-//
-// The result takes about 375 MB of memory.
+// It reads yearpredictionmsd.zip (about 200 MB) in the folder DENSITYUNCERTAINTY_DATA (an environment variable), in the
+// cache, or from its official address at the UCI repository. f sets these places; nil means the defaults (see
+// [fetch.Fetcher]). The archive must have its checksum. The result takes about 375 MB of memory.
 func Year(ctx context.Context, f *fetch.Fetcher) (r *Regression, err error) {
 	path, err := f.Get(ctx, yearArchive)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package fetch gets data files from a local folder ([EnvData]), the cache, or their official addresses, and checks
-// each against its SHA-256. A download that was stopped is resumed. If several processes ask for a file, one downloads it.
+// Package fetch finds published data files in a local folder ([EnvData]) or the cache, or downloads them from their
+// official addresses, and checks each against its SHA-256. A download that was stopped is resumed. If several processes
+// ask for a file, one downloads it.
 package fetch
 
 import (
@@ -21,18 +22,18 @@ import (
 
 // Environment variables that say where files are.
 const (
-	// EnvData names a local folder that holds files under their official names.
+	// EnvData names a local folder with files under their official names.
 	EnvData = "DENSITYUNCERTAINTY_DATA"
-	// EnvCache names the folder for downloads, in place of the user's cache folder.
+	// EnvCache names the folder for downloads, instead of the user's cache folder.
 	EnvCache = "DENSITYUNCERTAINTY_CACHE"
 )
 
 // File describes a published file.
 type File struct {
-	Name   string // in the cache and in a local folder; slashes separate folders
+	Name   string // path in the cache and in a local folder; slashes separate folders
 	URL    string // the official address
 	SHA256 string // in hexadecimal
-	Size   int64  // in bytes; a download ends there, or at 1 GiB if it is 0
+	Size   int64  // in bytes; a download stops there, or at 1 GiB if it is 0
 }
 
 // verify returns nil if the file at path has the right checksum.
@@ -52,17 +53,16 @@ func (f File) verify(path string) (err error) {
 	return nil
 }
 
-// Fetcher gets files. Its zero value is ready to use, as is a nil *Fetcher.
+// Fetcher finds or downloads files. Its zero value and a nil *Fetcher are ready to use.
 type Fetcher struct {
-	Folder string       // the local folder; empty means that of DENSITYUNCERTAINTY_DATA, or none
-	Cache  string       // the folder for downloads; empty means that of DENSITYUNCERTAINTY_CACHE, or else the user's cache folder
+	Folder string       // the local folder; empty means DENSITYUNCERTAINTY_DATA, or no folder if that is not set
+	Cache  string       // the folder for downloads; empty means DENSITYUNCERTAINTY_CACHE, or else the user's cache folder
 	Client *http.Client // makes the requests; nil means http.DefaultClient
 }
 
-// Get returns the path of a copy of the file whose checksum is right: in the
-// local folder, in the cache, or downloaded into the cache. A local file with
-// another checksum is an error; a file in the cache with another one is
-// downloaded again. Cancelling ctx stops a download, which a later call resumes.
+// Get returns the path of a copy of the file with the right checksum, in the local folder or the cache; otherwise it
+// downloads the file into the cache. A local file with a wrong checksum is an error; a file in the cache with a wrong
+// one is downloaded again. If ctx is cancelled the download stops, and a later call resumes it.
 func (f *Fetcher) Get(ctx context.Context, file File) (path string, err error) {
 	path, found, err := f.Local(file.Name)
 	if err != nil {
@@ -188,9 +188,8 @@ func (f *Fetcher) folder() string {
 	return os.Getenv(EnvData)
 }
 
-// Local returns the path of the named file in the local folder, and whether it is
-// there. It is false without error if no local folder was named. A folder that
-// does not exist is an error, as its name may be misspelt.
+// Local returns the path of the named file in the local folder, and whether it is there. found is false if no local
+// folder is set. A folder that does not exist is an error, since its name may be misspelt.
 func (f *Fetcher) Local(name string) (path string, found bool, err error) {
 	folder := f.folder()
 	if folder == "" {
