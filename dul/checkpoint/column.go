@@ -12,9 +12,9 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Column is a list of numbers as a tensor: a *[]float64, or a *[][]float64 of equally many numbers in each row, as float32 where
-// that loses nothing, as for the outputs of networks, and else as float64; or a *[]int of numbers of 32 bits. It is nil for a nil
-// list.
+// Column returns a list of numbers as a tensor, nil for a nil list. A *[]float64, or a *[][]float64 whose rows are
+// equally long, becomes float32 if that loses nothing, as for outputs of networks, else float64. A *[]int becomes
+// int32.
 func Column(list any) *tensors.Tensor {
 	values, dims := []float64(nil), []int(nil)
 	switch list := list.(type) {
@@ -44,7 +44,8 @@ func Column(list any) *tensors.Tensor {
 	return params.FromFloat64(shapes.Make(dtype, dims...), values)
 }
 
-// SetColumn is the inverse of Column. An error says that the tensor is none of such a list.
+// SetColumn sets the list to the numbers of a tensor made by Column. It is an error if the tensor has another type or
+// shape.
 func SetColumn(list any, t *tensors.Tensor) error {
 	if labels, is := list.(*[]int); is {
 		return tensors.ConstFlatData(t, func(narrow []int32) {

@@ -1,5 +1,6 @@
-// Package checkpoint saves trained models, and the state of a training, which resumes after a kill as if it had not been
-// stopped. A checkpoint is one safetensors file, written whole or not at all. [ReadTensors] and other programs read it.
+// Package checkpoint saves trained models, and the state of a training, which after a kill resumes as if it had not
+// been stopped. A checkpoint is one safetensors file, written whole or not at all. [ReadTensors] and other programs can
+// read it.
 package checkpoint
 
 import (
@@ -17,23 +18,20 @@ import (
 	"densityuncertainty/environment/atomicfile"
 )
 
-// A State is what a run must keep to resume.
+// A State is what a run needs to resume.
 type State struct {
-	// Store has the model's variables and the optimizer's.
+	// Store has the variables of the model and of the optimizer.
 	Store *model.Store
-	// Noise is the host's source of noise; nil for noise that is drawn in the
-	// graph, whose state is one of the store's variables.
+	// Noise is the host's source of noise; nil if the graph draws the noise, whose state is in the store.
 	Noise *stochastic.HostSampler
-	// Progress is what else the run must know, such as its epoch and seeds, as
-	// anything that encoding/json can store. Restore needs a pointer and sets
-	// what it points to. Nil means nothing.
+	// Progress is the rest of the run's state, such as its epoch: anything that encoding/json can store, or nil.
+	// Restore needs a pointer and sets the value.
 	Progress any
 	// Version is that of the program, for the record: Restore ignores it.
 	Version string
 }
 
-// A Folder is a folder of the checkpoints of one run, locked for this process.
-// Its methods may not be called concurrently.
+// A Folder has the checkpoints of one run, and is locked for this process. Do not call its methods concurrently.
 type Folder struct {
 	path string
 	keep int
@@ -45,9 +43,8 @@ type Folder struct {
 // lockName is that of the file whose lock says that the folder is in use.
 const lockName = ".lock"
 
-// Open locks the folder at path, which is made if it does not exist, and removes
-// what killed runs left unfinished there. Save will keep the newest checkpoints,
-// keep of them. It is an error if another process has the folder open.
+// Open creates the folder at path if necessary, locks it, and removes unfinished files of killed runs. Save will keep
+// the newest `keep` checkpoints. It is an error if another process has the folder open.
 func Open(path string, keep int) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("checkpoint: making the folder: %w", err)
@@ -66,7 +63,7 @@ func Open(path string, keep int) (*Folder, error) {
 	return &Folder{path: path, keep: keep, lock: lock, damaged: map[int]bool{}}, nil
 }
 
-// Close unlocks the folder for other processes.
+// Close unlocks the folder.
 func (f *Folder) Close() error {
 	if err := f.lock.Close(); err != nil {
 		return fmt.Errorf("checkpoint: unlocking %s: %w", f.path, err)
@@ -74,11 +71,9 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// Save writes a checkpoint of the run after the given number of steps, flushes
-// it to disk and only then removes those that are not to be kept. After an error
-// the earlier checkpoints are as they were. Saving a step again replaces its
-// checkpoint; saving an earlier step than that of the newest checkpoint which
-// Restore has not refused is an error, as it would mix two runs.
+// Save writes a checkpoint of the run after `step` steps, flushes it to disk and then removes old checkpoints. After an
+// error the earlier checkpoints are unchanged. Saving the same step again replaces its checkpoint. Saving a step before
+// the newest checkpoint is an error, because it would mix two runs, unless Restore found that checkpoint damaged.
 func (f *Folder) Save(step int, state State) error {
 	existing, err := f.list()
 	if err != nil {
@@ -117,33 +112,28 @@ func (f *Folder) prune(existing []int, saved int) error {
 	return nil
 }
 
-// Restored says what Restore found.
+// Restored is the result of Restore.
 type Restored struct {
-	// Found is false where the folder has no checkpoint; the state is then as it
-	// was, and the other fields are zero.
+	// Found is false if the folder has no checkpoint. The state is then unchanged, and the other fields are zero.
 	Found bool
 	// Path is the checkpoint's file.
 	Path string
-	// Step is the number of steps it was saved after.
+	// Step is the number of steps after which the checkpoint was saved.
 	Step int
 	// Version is that of the program that saved it.
 	Version string
-	// Damaged names the newer checkpoints that could not be used, newest first, and why:
-	// their steps have to be run again. Show them to the user.
+	// Damaged has an error for each newer checkpoint that could not be used, newest first. Their steps have to be run
+	// again; show them to the user.
 	Damaged []error
 }
 
-// Restore puts the state back that was saved last: it creates the variables that
-// the store lacks and sets those that it has, so that graphs built before or
-// after use the saved values. Build the graphs after it all the same if noise
-// comes from the host, as building draws.
+// Restore sets the state to the newest checkpoint. It sets the store's variables and creates missing ones; graphs that
+// exist use the new values. Build graphs after Restore if the host draws the noise, because building draws.
 //
-// Every byte of a checkpoint is checked. A damaged one is passed over for the
-// one before it and listed in the result; it is an error if all are. It is an
-// error, too, if the model is not the saved one: if a variable has another shape
-// or type or is in the store but not in the checkpoint, if one has host noise
-// and the other has not, or if Progress does not fit. After an
-// error the store and the noise are as they were.
+// Every byte of a checkpoint is verified. A damaged checkpoint is listed in the result and the one before it is used;
+// it is an error if all are damaged. It is also an error if the checkpoint is of another model: a variable has another
+// shape or type, or is in the store but not in the checkpoint; only one of the two has host noise; or Progress does not
+// match. After an error the store and the noise are unchanged.
 func (f *Folder) Restore(state State) (Restored, error) {
 	existing, err := f.list()
 	if err != nil {

@@ -12,12 +12,10 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Export writes the variables of a model that have a role (see package params),
-// its parameters and running statistics, and texts about it to one safetensors
-// file. Optimizer and random state are left out: the file is a trained model, for
-// evaluation and for other programs. Tensors are called by their variable's path
-// without the first slash. The file has a checksum of all that. An entry that
-// is not finite is an error.
+// Export writes a trained model to one safetensors file, for evaluation and for other programs: its parameters and
+// running statistics (the variables that have a role, see package params) and the metadata. Optimizer and random state
+// are left out. A tensor has the name of its variable's path without the first slash. The file has a checksum of all
+// this. It is an error if an entry is NaN or infinite, or if the model was never used and so has no parameters.
 func Export(store *model.Store, path string, metadata map[string]string) error {
 	fail := func(err error) error { return fmt.Errorf("checkpoint: exporting to %s: %w", path, err) }
 	named := map[string]*tensors.Tensor{}
@@ -45,14 +43,12 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 	return nil
 }
 
-// SetTensors sets a model's parameters and running statistics to those of a file
-// that Export or another program wrote (ReadTensors, ParseTensors). The file must
-// have the same ones as the store, of the same shapes and types: the first that
-// differs is an error, after which the store is as it was. The tensors are copied.
+// SetTensors sets a model's parameters and running statistics to the tensors of a file that Export or another program
+// wrote (ReadTensors, ParseTensors). It copies them. The names, shapes and types must be those of the model; otherwise
+// it is an error, and the store does not change.
 //
-// A model that was never used has none yet. Then SetTensors creates them, and the
-// model's first use, in training or in prediction, finds them there and gives them
-// their roles; that use is an error if the file is of another model:
+// A model that was never used has no parameters. SetTensors then creates them, and the model's first training or
+// prediction checks that they are its own, and otherwise returns an error:
 //
 //	m, err := nets.New(backend, network, likelihood.Gaussian{}, 1) // as it was trained
 //	named, metadata, err := checkpoint.ReadTensors(path)

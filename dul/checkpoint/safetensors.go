@@ -251,8 +251,8 @@ func (e entry) size() (int64, error) {
 	return size, nil
 }
 
-// EncodeTensors writes named tensors, and texts about them, as the content of a safetensors file without a checksum: for
-// data beside models, in a form that other programs read.
+// EncodeTensors writes named tensors and metadata to w in the safetensors format, which other programs read, without a
+// checksum.
 func EncodeTensors(w io.Writer, named map[string]*tensors.Tensor, metadata map[string]string) error {
 	if err := writeTensors(w, named, metadata); err != nil {
 		return fmt.Errorf("checkpoint: encoding tensors: %w", err)
@@ -290,8 +290,8 @@ func readFile(path string) (named map[string]*tensors.Tensor, metadata map[strin
 	return named, metadata, errors.Join(err, file.Close())
 }
 
-// ReadTensors reads the file at path that Export, EncodeTensors or another program wrote. It is an error if the content
-// does not have the checksum that Export writes. Other files have none.
+// ReadTensors reads a safetensors file that Export, EncodeTensors or another program wrote. If the file has Export's
+// checksum, another content is an error.
 func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	if named, metadata, err = readFile(path); err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors of %s: %w", path, err)
@@ -299,7 +299,7 @@ func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[st
 	return named, metadata, nil
 }
 
-// ReadMetadata reads the texts of the file at path alone. It does not look at the checksum.
+// ReadMetadata reads only the metadata of a safetensors file, without verifying the checksum.
 func ReadMetadata(path string) (map[string]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -317,7 +317,7 @@ func ReadMetadata(path string) (map[string]string, error) {
 	return metadata, nil
 }
 
-// ParseTensors is ReadTensors of the content of a file.
+// ParseTensors is ReadTensors for the content of a file.
 func ParseTensors(content []byte) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	if named, metadata, err = readTensors(bytes.NewReader(content), int64(len(content))); err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors: %w", err)

@@ -14,10 +14,9 @@ const normEpsilon = 1e-5
 //
 //	y = scale (x - mean) / sqrt(variance + 1e-5) + shift
 //
-// with scale and shift trained (role Weight, starting at 1 and 0). In training
-// mean and variance are those of the batch, and the running statistics follow
-// them (params.Follow), with the unbiased variance; of a single value there is
-// none, and its variance counts as 0. In evaluation they are the running statistics.
+// where scale and shift are trained (role Weight, initially 1 and 0). In training, mean and variance are the batch's,
+// and the running statistics follow them (params.Follow), with the unbiased variance, which counts as 0 for a single
+// value. Evaluation uses the running statistics.
 func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	g, m := x.Graph(), Channels(x)
 	n, count := m.Shape().Dim(0), float64(m.Shape().Dim(1))

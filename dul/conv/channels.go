@@ -8,8 +8,8 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// Channels is an image batch as a matrix with one row for each channel:
-// [channels, batch, height, width] -> [channels, batch*height*width].
+// Channels returns images as a matrix with one row for each channel: [channels, batch, height, width] -> [channels,
+// batch*height*width].
 func Channels(x *graph.Node) *graph.Node {
 	c := x.Shape().Dim(0)
 	pixels := x.Shape().Size() / c
@@ -19,8 +19,7 @@ func Channels(x *graph.Node) *graph.Node {
 	return flipped(graph.Reshape(channelsLast(x), pixels, c))
 }
 
-// LikeImage is the inverse of Channels: m, [rows, batch*height*width], takes the
-// batch, height and width of x.
+// LikeImage is the inverse of Channels: it gives m, [rows, batch*height*width], the batch, height and width of x.
 func LikeImage(m, x *graph.Node) *graph.Node {
 	rows, d := m.Shape().Dim(0), x.Shape().Dimensions
 	if ops.OnGo(x) {
@@ -41,8 +40,8 @@ func flipped(m *graph.Node) *graph.Node { return graph.TransposeAllAxes(m, 1, 0)
 // row is a column as a row.
 func row(column *graph.Node) *graph.Node { return graph.Reshape(column, 1, column.Shape().Dim(0)) }
 
-// Entrywise is f of images, or of matrices of channels, all of one shape, where
-// every entry of the result depends on the same entry of each input alone.
+// Entrywise returns f(inputs), for images or matrices of channels of one shape. Every entry of f must depend only on
+// the same entry of each input.
 func Entrywise(f func(in []*graph.Node) *graph.Node, inputs ...*graph.Node) *graph.Node {
 	if ops.OnGo(inputs[0]) {
 		return f(inputs)
@@ -58,17 +57,17 @@ func Entrywise(f func(in []*graph.Node) *graph.Node, inputs ...*graph.Node) *gra
 	return from(f(in))
 }
 
-// ReLU is max(x, 0) of images; its derivative at 0 is 0.
+// ReLU returns max(x, 0) for images; its derivative at 0 is 0.
 func ReLU(x *graph.Node) *graph.Node {
 	return Entrywise(func(in []*graph.Node) *graph.Node { return ops.ReLU(in[0]) }, x)
 }
 
-// Add is the sum of images.
+// Add returns the sum of two images.
 func Add(x, y *graph.Node) *graph.Node {
 	return Entrywise(func(in []*graph.Node) *graph.Node { return graph.Add(in[0], in[1]) }, x, y)
 }
 
-// Noise is a draw for every entry of a matrix of channels.
+// Noise returns a draw from d for every entry of a matrix of channels.
 func Noise(s *model.Scope, m *graph.Node, d stochastic.Distribution) *graph.Node {
 	channels, pixels := m.Shape().Dim(0), m.Shape().Dim(1)
 	if ops.OnGo(m) {
@@ -77,10 +76,10 @@ func Noise(s *model.Scope, m *graph.Node, d stochastic.Distribution) *graph.Node
 	return stochastic.DrawByColumns(s, m, d, channels, pixels)
 }
 
-// AddColumn adds an entry to each row of a matrix: [n, m] + [n, 1].
+// AddColumn adds the column's entry to each row of a matrix: [n, m] + [n, 1].
 func AddColumn(x, column *graph.Node) *graph.Node { return withColumn(graph.Add, x, column) }
 
-// MulColumn multiplies each row of a matrix by an entry: [n, m] * [n, 1].
+// MulColumn multiplies each row of a matrix by the column's entry: [n, m] * [n, 1].
 func MulColumn(x, column *graph.Node) *graph.Node { return withColumn(graph.Mul, x, column) }
 
 // withColumn is the operation of each entry of a row and the row's entry of the column.
@@ -91,7 +90,7 @@ func withColumn(operation func(a, b *graph.Node) *graph.Node, x, column *graph.N
 	return flipped(operation(flipped(x), row(column)))
 }
 
-// Outer is column x line, [n, 1] x [1, m] -> [n, m], plus an entry for each row, [n, 1].
+// Outer returns column line + offset: [n, 1] x [1, m] + [n, 1] -> [n, m].
 func Outer(column, line, offset *graph.Node) *graph.Node {
 	if ops.OnGo(line) {
 		return graph.Add(graph.Mul(column, line), offset)
@@ -99,7 +98,7 @@ func Outer(column, line, offset *graph.Node) *graph.Node {
 	return flipped(graph.Add(graph.Mul(flipped(line), row(column)), row(offset)))
 }
 
-// WeightedSquares is sum_i weight_i z_ij^2: [n, m] and [n, 1] -> [1, m].
+// WeightedSquares returns sum_i weight_i z_ij^2: [n, m] and [n, 1] -> [1, m].
 func WeightedSquares(z, weights *graph.Node) *graph.Node {
 	if ops.OnGo(z) {
 		return ops.TransposedProduct(weights, graph.Mul(z, z))
@@ -108,16 +107,15 @@ func WeightedSquares(z, weights *graph.Node) *graph.Node {
 	return flipped(graph.ReduceAndKeep(graph.Mul(graph.Mul(last, last), row(weights)), graph.ReduceSum, 1))
 }
 
-// ExampleMeans is the mean over the positions of one-channel images,
-// [1, batch, height, width] -> [batch, 1].
+// ExampleMeans returns the mean over positions of images with one channel, [1, batch, height, width] -> [batch, 1].
 func ExampleMeans(x *graph.Node) *graph.Node {
 	batch, positions := x.Shape().Dim(1), x.Shape().Dim(2)*x.Shape().Dim(3)
 	sums := ops.SumColumns(graph.Reshape(x, batch, positions))
 	return graph.MulScalar(sums, 1/float64(positions))
 }
 
-// GlobalMeans is the mean over the positions of each channel, as the input of a
-// dense layer: [channels, batch, height, width] -> [batch, channels].
+// GlobalMeans returns the mean over positions of each channel, as input of a dense layer: [channels, batch, height,
+// width] -> [batch, channels].
 func GlobalMeans(x *graph.Node) *graph.Node {
 	channels, batch, positions := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)*x.Shape().Dim(3)
 	if !ops.OnGo(x) {

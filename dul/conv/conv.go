@@ -1,7 +1,8 @@
-// Package conv has convolutions, operations by channel and batch normalisation, for images [channels, batch, height, width].
-// A convolution is the product of the kernel, [filters, channels*size*size], and the patches, [channels*size*size,
-// batch*height*width]. XLA is faster with channels last, so there each function transposes its images and its result; between
-// two functions this cancels. Pass entrywise operations of your own to [Entrywise], which transposes too.
+// Package conv has convolutions, operations by channel and batch normalisation, for images [channels, batch, height,
+// width]. A convolution is the product of the kernel, [filters, channels*size*size], and the patches,
+// [channels*size*size, batch*height*width]. XLA is faster with channels last: there each function transposes its images
+// and its result, which cancels between two functions. For your own entrywise operations use [Entrywise], which
+// transposes too.
 package conv
 
 import (
@@ -16,19 +17,18 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Window is the geometry of a convolution: a square of Size pixels a side that moves by Stride over either
-// axis with Padding zeros on each side.
+// A Window is the geometry of a convolution: a square of Size x Size pixels that moves by Stride along both axes, with
+// Padding zeros on each side.
 type Window struct{ Size, Stride, Padding int }
 
-// Same is the window of odd size that moves by stride and, for stride 1, gives
-// an image of the same size: its padding is size/2.
+// Same returns the window of odd size with padding size/2. At stride 1 the result has the size of the image.
 func Same(size, stride int) Window { return Window{Size: size, Stride: stride, Padding: size / 2} }
 
-// Pixels is the number of pixels that the window sees at once.
+// Pixels returns the number of pixels in the window, Size^2.
 func (w Window) Pixels() int { return w.Size * w.Size }
 
-// Out is the number of positions of the window along the height and along the width of
-// an image. It panics, as GoMLX's graph-building functions do, if the window does not fit.
+// Out returns the numbers of positions of the window along the height and the width of an image. It panics, as GoMLX's
+// graph-building functions do, if the window does not fit.
 func (w Window) Out(height, width int) (high, wide int) { return w.out(height), w.out(width) }
 
 // out is the number of positions along an axis of n pixels. It panics if the window does not fit.
@@ -39,17 +39,16 @@ func (w Window) out(n int) int {
 	return (n+2*w.Padding-w.Size)/w.Stride + 1
 }
 
-// Convolve returns the convolution (without kernel flip, as in all networks)
+// Convolve returns the convolution, without flipping the kernel as in all networks,
 //
 //	y[f, n, i, j] = sum_{c, u, v} kernel[f, (c, u, v)] x[c, n, i*Stride + u - Padding, j*Stride + v - Padding]
 //
-// where x is 0 outside its borders: x is [channels, batch, height, width], the
-// kernel [filters, channels*Pixels()] with the column running fastest, the
-// result [filters, batch, high, wide] with the numbers of Out.
+// where x is 0 outside its borders. x is [channels, batch, height, width], the kernel [filters, channels*Pixels()] with
+// v running fastest, and the result [filters, batch, high, wide] with the numbers of Out. It panics on other shapes, or
+// if the window does not fit.
 //
-// It is GoMLX's ConvGeneral where that is fast, and a product of matrices with a
-// gradient of our own on the pure Go backend, whose ConvGeneral takes 10 to 30
-// times as long.
+// The pure Go backend computes it as a product of matrices, because GoMLX's ConvGeneral takes 10 to 30 times as long
+// there.
 func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 	if usesBFloat16(x.Graph()) {
 		return convolved(x, kernel, w, inBFloat16)
@@ -57,9 +56,8 @@ func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 	return convolved(x, kernel, w, unchanged)
 }
 
-// InFullPrecision is Convolve with all digits of x and kernel, whatever UseBFloat16 says
-// and although GPUs keep 11 binary digits of a float32 (TF32): for sums that nearly
-// cancel, of which rounded entries would leave no digits.
+// InFullPrecision is Convolve with full precision, also after UseBFloat16 and on GPUs, which keep only 11 binary digits
+// of a float32 (TF32). Use it for sums that nearly cancel.
 func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
 	if ops.OnCUDA(x) {
 		return convolved(x, kernel, w, inHalves)
@@ -167,13 +165,10 @@ func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 
 const bfloat16Key = "/conv_bfloat16"
 
-// UseBFloat16 lets the convolutions of the graph g, and those of their gradients
-// and of the energies, take and give entries rounded to bfloat16 (8 bits of
-// precision), and add up in the precision of the backend; parameters, activations
-// and everything else stay as they are. So do those InFullPrecision: the energy of
-// energy.Rank1Mixture, the difference of two large sums, which has few filters and
-// costs hardly anything. It has no effect on the pure Go backend, which gains nothing
-// by it. Call it before the first layer.
+// UseBFloat16 lets the convolutions of the graph g round their inputs and results to bfloat16 (8 bits of precision),
+// also in gradients and energies, and add up in the backend's precision. Parameters, activations and everything else
+// keep their type. InFullPrecision is not affected, which the energy of energy.Rank1Mixture uses. On the pure Go
+// backend it has no effect. Call it before the first layer.
 func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
 
 func usesBFloat16(g *graph.Graph) bool {
@@ -181,29 +176,27 @@ func usesBFloat16(g *graph.Graph) bool {
 	return found
 }
 
-// A Spec is what a network asks of a convolutional layer.
+// A Spec describes a convolutional layer.
 type Spec struct {
 	Filters int
 	Window  Window
-	// NoBias leaves the bias out, as before a batch normalisation.
+	// NoBias omits the bias, as before a batch normalisation.
 	NoBias bool
 }
 
-// FanIn is the number of inputs of one output entry of a convolution of x.
+// FanIn returns the number of inputs of each output entry in a convolution of x.
 func (c Spec) FanIn(x *graph.Node) int { return x.Shape().Dim(0) * c.Window.Pixels() }
 
-// Layer returns the deterministic convolution of x with the kernel "weights",
-// [filters, channels*Pixels()], and the "bias", [filters, 1]. The kernel starts
-// Kaiming-normal, the bias at draws from U(-1/sqrt(fan in), 1/sqrt(fan in)); both
-// have role Weight.
+// Layer returns the deterministic convolution of x with the kernel "weights", [filters, channels*Pixels()], and the
+// "bias", [filters, 1]. Initial weights are params.KaimingNormal, the initial bias is drawn from U(-1/sqrt(fan in),
+// 1/sqrt(fan in)). Both have the role params.Weight.
 func Layer(s *model.Scope, x *graph.Node, c Spec) *graph.Node {
 	fanIn := c.FanIn(x)
 	kernel := params.New(s, Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	return AddBias(s, Convolve(x, kernel, c.Window), c, fanIn)
 }
 
-// AddBias adds the parameter "bias" to the output y of a convolution, unless the
-// Spec has none.
+// AddBias adds the parameter "bias" to the output y of a convolution, unless c.NoBias.
 func AddBias(s *model.Scope, y *graph.Node, c Spec, fanIn int) *graph.Node {
 	if c.NoBias {
 		return y

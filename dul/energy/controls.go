@@ -10,9 +10,8 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Constant is the energy E(h) = D/2 of every input of D features: the mean energy
-// of a fitted Gaussian. It is the control for what the energy contributes: the noise
-// follows no density, and all else is the same. It has no parameters and no
+// Constant is the energy E(h) = D/2 of every input of D features, the mean energy of a fitted Gaussian. It is a
+// control: the noise does not depend on the input, and all else is the same. It has no parameters and no
 // log-likelihood.
 type Constant struct{}
 
@@ -25,9 +24,8 @@ func (Constant) Dense(_ *model.Scope, h *graph.Node) Terms {
 	return Terms{Energy: energy, Root: func() *graph.Node { return graph.Sqrt(energy) }}
 }
 
-// Conv returns the terms of images x, [channels, batch, height, width], for a
-// layer with window w: D is the number of channels, as for LDL, and the energy is
-// D/2 at the border too.
+// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w. D is the number of
+// channels, as for LDL. The energy is D/2 at the border too.
 func (Constant) Conv(_ *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	d, batch := x.Shape().Dim(0), x.Shape().Dim(1)
 	high, wide := w.Out(x.Shape().Dim(2), x.Shape().Dim(3))
@@ -43,13 +41,12 @@ func halfOf(d int, x *graph.Node, dims []int) *graph.Node {
 	return graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...)), float64(d)/2)
 }
 
-// Diagonal is the Gaussian with independent features,
+// Diagonal is the zero-mean Gaussian with independent features,
 //
 //	E(h) = 1/2 sum_d h_d^2 / s_d^2,   log |Sigma| = sum_d log s_d^2,
 //
-// LDL without correlations: the control for what they contribute. Its fit by maximum
-// likelihood is s_d^2 = mean of h_d^2, or 1e-4 where that is less. The log s_d^2 start
-// at zero: Sigma = I.
+// which is LDL without correlations, as a control for them. Its maximum-likelihood fit is s_d^2 = mean of h_d^2, at
+// least 1e-4. The log s_d^2 start at zero: Sigma = I.
 type Diagonal struct{}
 
 // Dense returns the terms of inputs h, [..., batch, features].
@@ -66,8 +63,8 @@ func (Diagonal) Dense(s *model.Scope, h *graph.Node) Terms {
 	}
 }
 
-// Conv returns the terms of images x, [channels, batch, height, width], for a
-// layer with window w: Pixelwise, as for LDL with a kernel of zero.
+// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w, by Pixelwise: those
+// of LDL with a kernel of zero.
 func (m Diagonal) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	return Pixelwise(m, s, x, w)
 }
@@ -97,20 +94,19 @@ func Pixelwise(m interface {
 	return of
 }
 
-// LaplaceWeights are the weights of examples in the energy model that grounds a
-// linear classifier (appendix "Bayesian Uncertainty in Linear Classification").
-// Laplace's approximation to its posterior has the precision
+// LaplaceWeights returns the weights of examples, [..., batch, 1], in the energy model that grounds a linear classifier
+// (appendix "Bayesian Uncertainty in Linear Classification"). Laplace's approximation to its posterior has the
+// precision
 //
 //	Lambda = sum_i weight_i h_i h_i^T + alpha I,   weight_i = sigma(a_i) (1 - sigma(a_i))
 //
-// for the logit a_i, so that uncertain examples weigh most. logits are [..., batch,
-// 1] for two classes, or [..., batch, K] for K classes of probabilities p_k, where
+// for the logit a_i, so that uncertain examples have the largest weights. logits are [..., batch, 1] for two classes,
+// or [..., batch, K] for K classes with probabilities p_k. Then
 //
 //	weight_i = 1/2 sum_k p_k (1 - p_k),
 //
-// half the trace of the Hessian of the cross-entropy, which is the same for K = 2.
-// The result is [..., batch, 1]. Bayes' rule gives these weights to the last layer.
-// To train all layers with them set train.Trainer.WeightEnergies.
+// half the trace of the Hessian of the cross-entropy, which agrees for K = 2. Bayes' rule gives these weights to the
+// last layer; train.Settings.WeightEnergies gives them to all layers.
 func LaplaceWeights(logits *graph.Node) *graph.Node {
 	if logits.Shape().Dim(-1) == 1 {
 		p := ops.Sigmoid(logits)

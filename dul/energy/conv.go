@@ -13,48 +13,36 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// ConvTerms are what an energy model says of a batch of images.
+// ConvTerms are the results of an energy model for a batch of images.
 type ConvTerms struct {
-	// Energy is E >= 0 at each position of the layer's window,
-	// [1, batch, height', width'].
+	// Energy is E >= 0 at each position of the layer's window, [1, batch, height', width'].
 	Energy *graph.Node
-	// MeanEnergy is the energy of each image, averaged over positions before any
-	// pooling, [batch, 1].
+	// MeanEnergy is the energy of each image, averaged over pixels before any pooling, [batch, 1].
 	MeanEnergy *graph.Node
-	// LogLikelihood is the log-likelihood of each image, [batch, 1]; nil for a
-	// model that is not fitted.
+	// LogLikelihood is the log-likelihood of each image, [batch, 1]; nil for a model that is not fitted.
 	LogLikelihood *graph.Node
-	// Dimensions is the number of dimensions D of the model at a position, at
-	// least 1: the mean energy of a fitted Gaussian is D/2.
+	// Dimensions is the number of dimensions D of the model at a position, at least 1. The mean energy of a fitted
+	// Gaussian is D/2.
 	Dimensions int
 }
 
-// Conv returns the terms of images x, [channels, batch, height, width], for a
-// layer with window w (section 2.4: a masked convolution takes the place of the
-// product L^T h). With odd window sizes
+// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w. A masked convolution
+// replaces the product L^T h (section 2.4). For windows of odd size, at stride 1 and with zero padding,
 //
 //	z = x + conv(x, kernel * mask)
 //	E[i, j] = 1/2 sum_c z[c, i, j]^2 / exp(log variance_c)
 //
-// at stride 1 and with zero padding. The mask lets z at a pixel depend only on what
-// comes before it in raster order: on pixels above or to the left, and on earlier
-// channels of the pixel itself. So x -> z is unit triangular, its
-// determinant is 1, and the sum of E over the image is the energy of one
-// Gaussian over whole images, with log |Sigma| = height width sum_c log variance_c.
+// The mask lets z at a pixel depend only on what comes before it in raster order: on pixels above or to the left, and
+// on earlier channels of the pixel. So the map x -> z is unit triangular and has the determinant 1, and the sum of E
+// over an image is the energy of one Gaussian over whole images, with log |Sigma| = height width sum_c log variance_c.
+// The log-likelihood of an image is divided by the number of pixels, as in the authors' code:
 //
-// The log-likelihood is that of the image divided by the number of pixels,
+//	-1/2 (channels log 2 pi + sum_c log variance_c) - mean of E.
 //
-//	-1/2 (channels log 2 pi + sum_c log variance_c) - mean of E,
-//
-// as in the authors' code.
-//
-// A layer needs one energy at each position of its own window. The paper does
-// not say which; as in the authors' code it is the mean of E over the window,
-// into which the padding counts as zeros. The energy at the border is therefore
-// smaller, in a corner under a 3 x 3 window 4/9 of it. And z at each pixel of the window
-// sees a masked window of its own, so that the mean depends on pixels outside h: a
-// layer's Var = gamma E(h) + beta holds given the image, but E is no function of h
-// alone.
+// A layer needs one energy at each position of its own window. The paper does not say which; as in the authors' code it
+// is the mean of E over the window, where padding counts as zero. At the border it is therefore smaller: 4/9 in the
+// corner under a 3 x 3 window. The mean also depends on pixels outside the window, since each z sees its own masked
+// window. So a layer's Var = gamma E(h) + beta holds given the image, but E is no function of h alone.
 //
 // Kernel and log variances start at zero: Sigma = I.
 func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
@@ -150,8 +138,8 @@ func windowSums(x *graph.Node, axis int, w conv.Window) *graph.Node {
 	return sum
 }
 
-// ConvComponents is K for images of the given number of channels: Components,
-// but 3 for RGB images, as in the authors' code.
+// ConvComponents returns K for images with so many channels: 3 for RGB images, as in the authors' code, and otherwise
+// Components(channels).
 func (m Rank1Mixture) ConvComponents(channels int) int {
 	if channels == rgb {
 		return rgb
@@ -162,14 +150,13 @@ func (m Rank1Mixture) ConvComponents(channels int) int {
 // rgb is the number of channels of a colour image.
 const rgb = 3
 
-// Conv returns the terms of images x, [channels, batch, height, width], for a
-// layer with window w: those of Dense for every patch that the window sees, a
-// vector of D = channels Pixels() entries. No patch is built. Both quadratic forms
-// of the inverse are convolutions with one filter for each component,
+// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w: those of Dense for
+// every patch that the window sees, a vector of D = channels Pixels() entries. No patch is built: both quadratic forms
+// are convolutions with one filter for each component,
 //
 //	h^T D_k^-1 h = conv(x^2, D_k^-1),   v_k^T D_k^-1 h = conv(x, D_k^-1 v_k).
 //
-// The log-likelihood of an image is the mean over its patches. K is ConvComponents.
+// The log-likelihood of an image is the mean over its patches. K is ConvComponents(channels).
 func (m Rank1Mixture) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	return m.conv(s, x, w, m.ConvComponents(x.Shape().Dim(0)))
 }

@@ -1,9 +1,10 @@
-// Package energy holds models of a layer's inputs h. Their energy gives the variance of the noise (section 2.1); that of a
-// zero-mean Gaussian, [LDL], is
+// Package energy has models of a layer's inputs h, whose energy gives the variance of the layer's noise (section 2.1).
+// For a zero-mean Gaussian, [LDL],
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// Unlike in the paper, variances are at least about 1e-4; that of a feature that is always zero would else vanish.
+// Unlike in the paper, variances are at least about 1e-4. Otherwise the variance of a feature that is always zero would
+// go to 0.
 package energy
 
 import (
@@ -19,37 +20,34 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Terms are what an energy model says of a batch of inputs.
+// Terms are the results of an energy model for a batch of inputs.
 type Terms struct {
 	// Energy is E(h) >= 0, [..., batch, 1].
 	Energy *graph.Node
-	// LogLikelihood is log p_energy(h; omega), [..., batch, 1]; nil for a model
-	// that is not fitted.
+	// LogLikelihood is log p_energy(h; omega), [..., batch, 1]; nil for a model that is not fitted.
 	LogLikelihood *graph.Node
-	// Root returns phi(h), [..., batch, K], an affine function of h whose squares
-	// add up to the energy: E(h) = |phi(h)|^2. It makes coherent draws. Nil for a
-	// model whose energy is no such sum.
+	// Root returns phi(h), [..., batch, K], an affine function of h with E(h) = |phi(h)|^2, from which coherent draws
+	// are made. It is nil if the energy is no such sum of squares.
 	Root func() *graph.Node
 }
 
 // logTwoPi is log(2 pi).
 var logTwoPi = math.Log(2 * math.Pi)
 
-// LDL is one Gaussian whose precision is parametrized as
+// LDL is a zero-mean Gaussian whose precision is parametrized as
 //
 //	Sigma^-1 = L D L^T,   L unit lower triangular, D = diag(exp(-log variance)),
 //
-// so that it is positive definite for every value of the parameters and
+// which is positive definite for all parameters. Energy and log-determinant need neither an inverse nor a determinant
+// (section 2.4, "Gaussian energy"):
 //
 //	E(h) = 1/2 || D^{1/2} L^T h ||^2,   log |Sigma| = sum_j log variance_j
 //
-// need neither an inverse nor a determinant (section 2.4, "Gaussian energy").
 // Both parameters start at zero: Sigma = I.
 type LDL struct {
-	// ReplicatePadding lets the masked convolution of Conv see copies of the
-	// border pixels beyond the border, as the authors' code does, in place of
-	// zeros. A border pixel then sees itself, the map does not preserve volume, and
-	// the log-likelihood is wrong.
+	// ReplicatePadding pads the masked convolution of Conv with copies of the border pixels instead of zeros, as the
+	// authors' code does. A border pixel then sees itself, so that the map does not preserve volume and the
+	// log-likelihood is wrong.
 	ReplicatePadding bool
 }
 
@@ -70,34 +68,29 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	}
 }
 
-// Rank1Mixture is a mixture of K Gaussians with covariances
+// Rank1Mixture is a mixture of K zero-mean Gaussians with covariances
 //
 //	Sigma_k = v_k v_k^T + D_k,   D_k = diag(exp(log diagonal_k)),
 //
-// (section 2.4, "Mixture of rank-1 Gaussians"), whose inverse and determinant
-// are closed forms of cost O(D):
+// (section 2.4, "Mixture of rank-1 Gaussians"). Inverse and determinant have closed forms of cost O(D):
 //
 //	h^T Sigma^-1 h = h^T D^-1 h - (v^T D^-1 h)^2 / (1 + v^T D^-1 v)
 //	log |Sigma|    = log(1 + v^T D^-1 v) + sum_j log D_jj
 //
-// The energy of a mixture is log p(0) - log p(h), which is not negative and is
-// the Gaussian energy for K = 1.
+// The energy is log p(0) - log p(h) >= 0, which for K = 1 is the Gaussian energy.
 type Rank1Mixture struct {
 	// Fraction sets K = max(1, floor(Fraction * features)); the paper's range
 	// is 0.0125 to 0.2. The zero value means 0.1.
 	Fraction float64
-	// ZeroFactors starts every v_k at 0, as the released dense layer does. All
-	// components are then identical and the gradient of v is exactly zero: no
-	// component ever gets a factor, and nothing but rounding tells them apart.
-	// The default starts the v_k orthonormal.
+	// ZeroFactors starts every v_k at 0, as the authors' dense layer does, instead of orthonormal. The components are
+	// then identical and the gradient of v is exactly zero, so that the components stay equal except for rounding.
 	ZeroFactors bool
-	// NegatedLogDet gives the log-determinant in the log-likelihood of Conv the
-	// wrong sign, as the authors' code does. That objective has no maximum: it
-	// grows with the variances, and the energy goes to 0.
+	// NegatedLogDet gives the log-determinant in Conv's log-likelihood the wrong sign, as the authors' code does. This
+	// objective has no maximum: it grows with the variances, and the energy goes to 0.
 	NegatedLogDet bool
 }
 
-// Check returns an error if Fraction is not a part of the features. A layer asks for it.
+// Check returns an error if Fraction is negative, NaN or infinite. A layer calls it.
 func (m Rank1Mixture) Check() error {
 	if !(m.Fraction >= 0) || math.IsInf(m.Fraction, 1) {
 		return fmt.Errorf("energy.Rank1Mixture.Fraction is %g; it is a part of the features (1.25%% is 0.0125)", m.Fraction)
@@ -105,7 +98,7 @@ func (m Rank1Mixture) Check() error {
 	return nil
 }
 
-// Components is K for an input of the given width.
+// Components returns K for inputs of the given width.
 func (m Rank1Mixture) Components(features int) int {
 	fraction := m.Fraction
 	if fraction == 0 {
@@ -201,16 +194,15 @@ func floored(logVariance *graph.Node) *graph.Node {
 	return graph.Add(held, graph.StopGradient(graph.Sub(graph.Max(logVariance, lowest), logVariance)))
 }
 
-// MultiplyAdds is the number of multiply-adds of the energies of one image of
-// channels x height x width pixels under the window w: those of the masked
-// convolution, at stride 1, the masked entries included. A vector of D features
-// is an image of one pixel and D channels under a window of one pixel.
+// MultiplyAdds returns the number of multiply-adds of the energies of one image of channels x height x width pixels
+// under the window w: those of the masked convolution at stride 1, masked entries included. For a vector of D features
+// pass D channels, one pixel and a window of one pixel.
 func (LDL) MultiplyAdds(channels int, w conv.Window, height, width int) int {
 	return channels * channels * w.Pixels() * height * width
 }
 
-// MultiplyAdds is the number of multiply-adds of the energies of one image, as
-// for LDL: those of the two convolutions with one filter for each component.
+// MultiplyAdds returns the number of multiply-adds of the energies of one image, as for LDL: those of two convolutions
+// with one filter for each component.
 func (m Rank1Mixture) MultiplyAdds(channels int, w conv.Window, height, width int) int {
 	high, wide := w.Out(height, width)
 	return 2 * m.ConvComponents(channels) * channels * w.Pixels() * high * wide

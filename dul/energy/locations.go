@@ -13,25 +13,27 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// LocationMixture is a mixture of K Gaussians of one covariance with means of their own, all of them trained by the generative
+// LocationMixture is a mixture of K Gaussians with one covariance and their own means, all trained by the generative
 // objective. It is this project's, not the paper's:
 //
 //	p(h) = sum_k pi_k N(h; mu_k, Sigma),   Sigma^-1 = L D L^T as in LDL
 //	E(h) = max(0, U(h) - I),   U(h) = -log sum_k pi_k exp(-1/2 (h - mu_k)^T Sigma^-1 (h - mu_k))
 //	log p(h) = -U(h) - 1/2 (D log 2 pi + log |Sigma|)
 //
-// Unlike a Gaussian around zero it can give a gap between two places of the data a high energy. At the fit the mean of U is D/2 + I,
-// where 0 <= I <= log K is the mutual information of h and its component. I is the batch's in training, and a running mean
-// (0.9 old + 0.1 batch, from 0) in prediction; replicas must have equally many examples, since rows of padding count. Without it the noise would be larger than that of the other models, whose mean energy is D/2.
+// Unlike a zero-mean Gaussian, it can give a high energy to a gap between two clusters of data. I is the mutual
+// information of h and its component, 0 <= I <= log K. A fitted model has a mean U of D/2 + I, so that subtracting I
+// gives the mean energy of the other models, D/2. In training I is computed on the batch; prediction uses a running
+// mean (0.9 old + 0.1 batch, from 0). Replicas must have equally many examples, because padded rows count.
 //
-// The means start at draws from N(0, 1), since inputs are standardised; weights are equal and Sigma = I at the start. In a small network a
-// training step takes about 1.5 times that of LDL. There is no Root, and so there are no coherent draws (predict.Options.Coherent).
+// The means start at draws from N(0, 1), since inputs are standardised; weights are equal, and Sigma = I. In a small
+// network a training step takes about 1.5 times as long as with LDL. There is no Root, and so there are no coherent
+// draws (predict.Options.Coherent).
 type LocationMixture struct {
 	// Components is K. The zero value means 16.
 	Components int
 }
 
-// Check returns an error if Components is negative. A layer asks for it.
+// Check returns an error if Components is negative. A layer calls it.
 func (m LocationMixture) Check() error {
 	if m.Components < 0 {
 		return fmt.Errorf("energy.LocationMixture.Components is %d; it is a number of means, or 0 for 16", m.Components)
@@ -67,7 +69,7 @@ func (m LocationMixture) Dense(s *model.Scope, h *graph.Node) Terms {
 	}
 }
 
-// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w: those of [Pixelwise].
+// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w, by [Pixelwise].
 func (m LocationMixture) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	return Pixelwise(m, s, x, w)
 }

@@ -1,5 +1,5 @@
-// Package hmc draws from a distribution by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): an expensive
-// reference for approximate posteriors, exact up to an error that can be measured.
+// Package hmc draws from a distribution by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011). It is an expensive
+// reference for approximate posteriors, exact up to a Monte Carlo error that can be measured.
 //
 //	p, err := hmc.NewPosterior(m, data) // of the parameters of a network
 //	start, err := p.Start(m)
@@ -15,39 +15,39 @@ import (
 	"slices"
 )
 
-// A Density computes the logarithm of a density, which need not be normalised, and its gradient at a position of each
-// chain, at[chain][dimension]. It must not keep or change the positions.
+// A Density returns the logarithm of a density, up to a constant, and its gradient at the position of each chain,
+// at[chain][dimension]. It must not keep or change the positions.
 type Density func(at [][]float64) (logs []float64, gradients [][]float64, err error)
 
 // Options are the settings of Sample.
 type Options struct {
-	// Warmup is the number of transitions that tune the sampler and are not kept, and Draws the number of transitions that
-	// are kept.
+	// Warmup is the number of transitions that tune the sampler and are discarded, at least 40; Draws is the number of
+	// transitions that are kept, at least 1.
 	Warmup, Draws int
-	// Leapfrogs is the mean number of leapfrog steps of a transition. Each transition has a random number of steps from 1 to
-	// 2 Leapfrogs - 1, the same for all chains, so that no period of the dynamics is hit again and again.
+	// Leapfrogs is the mean number of leapfrog steps in a transition, at least 1. Each transition has a random number
+	// from 1 to 2 Leapfrogs - 1, the same for all chains, to avoid periods of the dynamics.
 	Leapfrogs int
 	// Seed fixes all random choices: the same seed gives the same chains.
 	Seed uint64
-	// Progress, if not nil, hears how many of all transitions are done.
+	// Progress, if not nil, is called with the number of finished transitions and the total.
 	Progress func(done, total int)
 }
 
-// Chains are the draws of several chains, and how they came about.
+// Chains are the draws of several chains, with diagnostics of the sampler.
 type Chains struct {
 	Draws      [][][]float64 // [chain][draw][dimension]
 	LogDensity [][]float64   // [chain][draw], as Density has it
 	// Acceptance is the mean acceptance probability of the kept transitions.
 	Acceptance float64
-	// Divergences counts the kept transitions, of all chains, whose energy was off by more than 1000 or NaN. Such
-	// transitions are rejected. Where there are some, the chains may have missed a part of the distribution.
+	// Divergences is the number of kept transitions, in all chains, whose energy error was above 1000 or NaN. They are
+	// rejected. If there are some, the chains may have missed a part of the distribution.
 	Divergences int
-	// StepSize is the tuned step size, and Scale the standard deviation of each dimension by which steps are scaled.
+	// StepSize is the tuned step size, and Scale the standard deviation of each dimension, by which steps are scaled.
 	StepSize float64
 	Scale    []float64
 }
 
-// Number is a number computed from each draw, [chain][draw], for metrics.SplitRHat and metrics.EffectiveSize.
+// Number returns a number computed from each draw, [chain][draw], for metrics.SplitRHat and metrics.EffectiveSize.
 func (c *Chains) Number(of func(draw []float64) float64) [][]float64 {
 	all := make([][]float64, len(c.Draws))
 	for i, chain := range c.Draws {
@@ -61,20 +61,20 @@ func (c *Chains) Number(of func(draw []float64) float64) [][]float64 {
 // mostEnergyError is the error of the energy from which on a transition counts as divergent, as in Stan.
 const mostEnergyError = 1000
 
-// Sample draws chains that begin at the given positions, one for each. With M = diag(Scale^-2) a transition draws momenta
-// p ~ N(0, M), follows the dynamics of the energy
+// Sample returns draws of one chain from each start. With M = diag(Scale^-2), a transition draws momenta p ~ N(0, M),
+// follows the dynamics of the energy
 //
 //	H(q, p) = -log density(q) + 1/2 p^T M^-1 p
 //
-// by leapfrog steps, and accepts their end with probability min(1, exp(H before - H after)).
+// by leapfrog steps, and accepts the end with probability min(1, exp(H before - H after)).
 //
-// During the warm-up the step size is tuned by dual averaging (Hoffman and Gelman 2014, section 3.2) to a mean
-// acceptance probability of all chains of 0.8. Scale is 1 at first. After an eighth, a quarter, half and three quarters of the
-// warm-up it becomes the standard deviation of the positions since the time before, over all chains, and the step size is
-// tuned anew. After the warm-up nothing changes, so that the kept draws are those of a Markov chain. Start chains apart
-// from each other: only then does metrics.SplitRHat say much.
+// The warm-up tunes the step size by dual averaging (Hoffman and Gelman 2014, section 3.2) to a mean acceptance
+// probability of 0.8 over all chains. Scale is 1 at first. After an eighth, a quarter, half and three quarters of the
+// warm-up it becomes the standard deviation over all chains of the positions since the previous change, and the step
+// size is tuned again. After the warm-up nothing changes, so that the kept draws are those of a Markov chain. Start the
+// chains far from each other; otherwise metrics.SplitRHat says little.
 //
-// Positions whose density is NaN, and a Density that fails, are an error.
+// It is an error if the log density at a start is NaN or infinite, if density fails, or if ctx is cancelled.
 func Sample(ctx context.Context, density Density, start [][]float64, o Options) (*Chains, error) {
 	if err := o.check(start); err != nil {
 		return nil, err

@@ -21,12 +21,13 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A Posterior is the distribution of all parameters of a network and its likelihood after training data, up to a factor:
+// A Posterior is the distribution of all parameters w of a network and its likelihood given training data, up to a
+// constant:
 //
 //	log p(w | data) = sum_i log p(y_i | x_i, w) + log p(w) + constant.
 //
-// The logarithm of the prior is minus what the layers add to the graph's stochastic.LayerLosses as KL, so that training
-// minimises the same function. A parameter for which they add nothing has a flat prior.
+// log p(w) is minus the KL that the layers add to the graph's stochastic.LayerLosses, so that training minimises the
+// same function. A parameter for which they add nothing has a flat prior.
 type Posterior struct {
 	model     *nets.Model
 	exec      *model.Exec
@@ -36,8 +37,9 @@ type Posterior struct {
 	sizes     []int // of the variables in one chain
 }
 
-// NewPosterior is the posterior of a model of nets.NewReplicas without noise, with a replica for each chain. The model
-// then computes in Float64. Targets must be real numbers, and inputs nets.Floats. Close frees it.
+// NewPosterior returns the posterior of a model of nets.NewReplicas, with one replica for each chain. It sets the
+// model's DType to Float64. It is an error if the network has noise, if inputs are not nets.Floats or if targets are
+// not real numbers. Call Close to free it.
 func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	x, is := data.Inputs.(nets.Floats)
 	switch {
@@ -130,8 +132,8 @@ func (p *Posterior) evaluate() (logs []float64, gradients [][]float64, err error
 	return logs, gradients, err
 }
 
-// Start are the parameters of models of the same network, one after the other, a row for each chain: those of the
-// posterior's own model, which are as it was made, or of networks that were trained, which may be of Float32.
+// Start returns the parameters of models of the same network, one row for each replica and so for each chain: of the
+// posterior's own, untrained model, or of trained models, which may be Float32.
 func (p *Posterior) Start(of ...*nets.Model) ([][]float64, error) {
 	var chains [][]float64
 	for _, m := range of {
@@ -153,7 +155,7 @@ func (p *Posterior) Start(of ...*nets.Model) ([][]float64, error) {
 	return chains, nil
 }
 
-// Set gives the model the parameters of each chain, to predict by them.
+// Set sets the parameters of the model's replicas to those of the chains, for predicting.
 func (p *Posterior) Set(at [][]float64) error {
 	first := 0
 	for k, v := range p.variables {
@@ -169,7 +171,7 @@ func (p *Posterior) Set(at [][]float64) error {
 	return nil
 }
 
-// Density is the log density and its gradient, for Sample. It sets the model's parameters.
+// Density is the log density and its gradient at the parameters `at`, for Sample. It sets the model's parameters.
 func (p *Posterior) Density(at [][]float64) (logs []float64, gradients [][]float64, err error) {
 	if err := p.Set(at); err != nil {
 		return nil, nil, err
@@ -177,8 +179,8 @@ func (p *Posterior) Density(at [][]float64) (logs []float64, gradients [][]float
 	return p.evaluate()
 }
 
-// Predict is what the networks with these parameters say of inputs: a component for each chain. It sets the model's
-// parameters. A likelihood that is no likelihood.Regression is an error.
+// Predict returns the predictions of the networks with the parameters `at`: one component for each chain. It sets the
+// model's parameters. It is an error if the likelihood is no likelihood.Regression.
 func (p *Posterior) Predict(at [][]float64, x nets.Floats) (predict.Mixture, error) {
 	var all predict.Mixture
 	if _, is := p.model.Likelihood.(likelihood.Regression); !is {

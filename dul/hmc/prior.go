@@ -12,13 +12,13 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// Prior is a family of layers whose deterministic weights and biases, of the role params.Weight, have the prior
+// Prior is a family of layers whose deterministic weights and biases (role params.Weight) have the prior
 //
 //	w ~ N(0, 1/in),   b ~ N(0, 1)
 //
-// for a layer with so many inputs: it adds -log p(w, b) to the graph's stochastic.LayerLosses as KL, up to a constant. A
-// network of baselines.Deterministic then has this posterior, and training it finds the posterior's mode. Layers with
-// variational parameters keep the prior that they have for these.
+// for a layer with `in` inputs. It adds -log p(w, b), up to a constant, to the graph's stochastic.LayerLosses as KL. A
+// network of baselines.Deterministic then has the posterior of hmc.Posterior, and training finds its mode. Variational
+// parameters keep their own prior.
 type Prior struct{ Layers nets.Layers }
 
 // Dense implements nets.Layers.

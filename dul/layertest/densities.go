@@ -24,14 +24,14 @@ const (
 
 func gridU(k int) float64 { return float64(k)*gridStep - 8 }
 
-// Energy checks a model of the energy of vectors, such as energy.LDL, in one and two dimensions and at random parameters:
+// Energy tests an energy model of vectors, such as energy.LDL, in one and two dimensions and at random parameters:
 //
 //   - E(h) is finite and not negative;
 //   - |Root|^2 = E(h), if there is a Root;
 //   - if there is a log-likelihood, log p(h) + E(h) is the same for all h, and the integral of p is 1.
 //
-// The integral is a sum over 201 points for each dimension. The scales of h at the random parameters, from N(0, 0.5^2),
-// must be between 0.1 and 100.
+// The integral is a sum over 201 points in each dimension. At the random parameters, drawn from N(0, 0.5^2), the scales
+// of h must be between 0.1 and 100.
 func Energy(t testing.TB, m interface {
 	Dense(s *model.Scope, h *graph.Node) energy.Terms
 }) {
@@ -95,13 +95,13 @@ func checkEnergy(t testing.TB, h fixtures.Array, weights []float64, dense func(s
 	}
 }
 
-// Likelihood checks a likelihood at random outputs and parameters:
+// Likelihood tests a likelihood at random outputs and parameters:
 //
 //   - its settings pass its Check;
-//   - of a Distribution or a Regression, NLL is -log p(target) up to one constant, and the distribution function ascends
-//     and is the integral of p, or of counts, for which CheckTarget(0.5) is an error, its sum;
-//   - mean and variance are those of p, if its tails beyond 1000 have no part in them;
-//   - of a Classification, the probabilities exp(-NLL) add up to 1, and are those of LogProbabilities.
+//   - for a Distribution or a Regression, NLL is -log p(target) up to one constant, and the distribution function
+//     increases and is the integral of p; for counts, for which CheckTarget(0.5) is an error, it is the sum of p;
+//   - mean and variance are those of p, if tails beyond 1000 do not matter;
+//   - for a Classification, the probabilities exp(-NLL) sum to 1, and are those of LogProbabilities.
 //
 // A likelihood of another kind is an error.
 func Likelihood(t testing.TB, l likelihood.Likelihood) {

@@ -7,13 +7,12 @@ import (
 	"testing"
 )
 
-// Failures runs checks without the go command, as in a notebook, and returns
-// what they found, nil where all hold:
+// Failures runs checks without the go command, as in a notebook, and returns what failed, or nil:
 //
 //	err := layertest.Failures(func(t testing.TB) { layertest.Dense(t, mine.Layers{}) })
 //
-// What a check panics with is a failure of it; one that is skipped has none. t reports
-// and skips; its other methods, such as TempDir, panic.
+// A check that panics fails; a check that is skipped does not. t reports and skips; its other methods, such as TempDir,
+// panic.
 func Failures(checks func(t testing.TB)) error {
 	c := &collector{}
 	c.run("", checks)

@@ -1,10 +1,10 @@
-// Package layertest checks layers of your own:
+// Package layertest tests your own layers:
 //
 //	func TestMine(t *testing.T) { layertest.Dense(t, mine.Layers{}) }
 //
-// Subtests check shapes, float32 against float64, gradients, that the KL divergence is not negative, that examples of a batch
-// do not depend on each other, noise and its seeds, replicas, and moments that you state. The layer must make its
-// parameters by package params and draw its noise by stochastic.Draw.
+// Subtests check shapes, float32 against float64, gradients, a KL divergence that is not negative, that examples of a
+// batch do not depend on each other, noise and its seeds, replicas, and moments that you give. The layer must create
+// its parameters by package params and draw its noise by stochastic.Draw.
 package layertest
 
 import (
@@ -21,53 +21,51 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// ConvLayers is a family of layers of images; see nets.ConvLayers.
+// ConvLayers is a family with convolutions (see nets.ConvLayers); Dense is not needed here.
 type ConvLayers interface {
 	// Conv maps [channels, batch, height, width] to [filters, batch, height', width'].
 	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
 }
 
-// Checks says what a family has. The zero value is a family with noise of its
-// own for each example, with replicas and a KL that is not negative.
+// Checks describes a family, so that the right checks run. The zero value is a family with its own noise for each
+// example, with replicas and a KL that is not negative.
 type Checks struct {
-	// Deterministic is a family without noise, whose output is always the same.
+	// Deterministic: the family has no noise; its output is always the same.
 	Deterministic bool
-	// SharedNoise is a family of which one draw serves all examples of a batch.
+	// SharedNoise: all examples of a batch share one draw of noise.
 	SharedNoise bool
-	// NoReplicas is a family whose Dense takes no leading replica axis.
+	// NoReplicas: Dense takes no leading replica axis.
 	NoReplicas bool
-	// RelativeKL is a KL that is known up to a constant only, as that from an
-	// improper prior is: its sign says nothing.
+	// RelativeKL: the KL is known only up to a constant, as with an improper prior, so that it may be negative.
 	RelativeKL bool
-	// CutGradients is a family that keeps some gradients from flowing on purpose,
-	// whose gradients are then not compared. Check it without the cut as well.
+	// CutGradients: the family stops some gradients on purpose, so that gradients are not compared. Check it without
+	// the cut as well.
 	CutGradients bool
-	// Features is the one number of inputs that Dense takes; 0 means any.
+	// Features is the only number of inputs that Dense takes; 0 means any.
 	Features int
-	// Moments are the mean and the variance of each entry of the output for the
-	// one example at["x"], [1, in] or [channels, 1, height, width], at the
-	// parameters at["/layer/..."], in the output's row-major order. Dense has 2
-	// units; Conv 2 filters with a bias, and a window of 3 x 3 pixels that moves by
-	// 2 (MomentsSpec). nil states nothing.
+	// Moments returns the mean and the variance of each entry of the output, in row-major order, for the single example
+	// at["x"], [1, in] or [channels, 1, height, width], and the parameters at["/layer/..."]. Dense has 2 units; Conv
+	// has the convolution MomentsSpec: 2 filters with a bias and a window of 3 x 3 pixels with stride 2. If nil,
+	// moments are not checked.
 	Moments func(t testing.TB, at fixtures.Values) (mean, variance []float64)
 }
 
-// MomentsSpec is the convolution of which Checks.Moments states the moments.
+// MomentsSpec is the convolution for which Checks.Moments gives the moments.
 var MomentsSpec = conv.Spec{Filters: 2, Window: conv.Same(3, 2)}
 
-// Dense runs all checks of a family of layers of vectors.
+// Dense runs all checks for layers of vectors, with the zero Checks.
 func Dense(t testing.TB, layers nets.Layers) {
 	t.Helper()
 	Checks{}.Dense(t, layers)
 }
 
-// Conv runs all checks of a family of layers of images.
+// Conv runs all checks for convolutional layers, with the zero Checks.
 func Conv(t testing.TB, layers ConvLayers) {
 	t.Helper()
 	Checks{}.Conv(t, layers)
 }
 
-// Dense runs the checks of a family of layers of vectors.
+// Dense runs the checks for layers of vectors.
 func (c Checks) Dense(t testing.TB, layers nets.Layers) {
 	t.Helper()
 	f := family{Checks: c}
@@ -112,7 +110,7 @@ func built(what string, layers any, s *model.Scope, x *graph.Node, layer func(s 
 	})
 }
 
-// Conv runs the checks of a family of layers of images.
+// Conv runs the checks for convolutional layers.
 func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 	t.Helper()
 	f := family{Checks: c, images: true}

@@ -1,5 +1,5 @@
-// Package linalg has the factorisations of symmetric matrices [..., n, n] that GoMLX lacks, with gradients, in about 15 n
-// operations of the graph: for n up to a few hundred, and many matrices at once.
+// Package linalg has factorisations of symmetric matrices [..., n, n] that GoMLX lacks, with gradients. They take about
+// 15 n operations of the graph, and are meant for n up to a few hundred and for many matrices at once.
 package linalg
 
 import (
@@ -12,31 +12,30 @@ import (
 	"densityuncertainty/dul/ops"
 )
 
-// ErrNotPositiveDefinite is wrapped by the error of a matrix that has no
-// Cholesky factor in the precision in which it was computed.
+// ErrNotPositiveDefinite is wrapped by errors about a matrix that has no Cholesky factor in the precision of the
+// computation.
 var ErrNotPositiveDefinite = errors.New("the matrix is not positive definite; add more to its diagonal, or compute in double precision")
 
-// A Factor is a lower triangular matrix L that equations can be solved with.
+// A Factor is a lower triangular matrix L, with which equations can be solved.
 type Factor struct {
 	// Lower is L, [..., n, n], with positive diagonal and zeros above it.
 	Lower *graph.Node
-	// LeastPivot is the least of the numbers whose square roots are the diagonal
-	// of a Cholesky factor, [..., 1, 1], a constant for gradients. Where it is not
-	// positive the matrix was not positive definite in the precision of the graph,
-	// and Lower, though finite, is not its factor.
+	// LeastPivot is the smallest of the numbers whose square roots are the diagonal of L, [..., 1, 1], a constant for
+	// gradients. If it is not positive, the matrix was not positive definite in the precision of the graph, and Lower
+	// is finite but not its factor.
 	LeastPivot *graph.Node
 
 	inverse *graph.Node // of Lower
 }
 
-// Cholesky factorises symmetric positive definite matrices, a = L L^T, [..., n, n].
-// Of a, the diagonal and what is below it is read, and has the gradient. The algorithm halves the matrix:
+// Cholesky returns the factor of symmetric positive definite matrices, a = L L^T, [..., n, n]. Only the lower triangle
+// of a is read and gets a gradient. The algorithm halves the matrix:
 //
 //	[a11  .  ]   [L11   0 ]
 //	[a21  a22] : [L21  L22],   L21 = a21 L11^-T,   L22 = Cholesky(a22 - L21 L21^T).
 //
-// Rounding errors grow with the condition number of a. Add to the diagonal what
-// the precision asks for; nothing is added here.
+// Rounding errors grow with the condition number of a; add to the diagonal what the precision needs. See
+// Factor.LeastPivot for matrices without a factor.
 func Cholesky(a *graph.Node) *Factor {
 	return factorise(a, 0, squareSize(a))
 }
@@ -84,20 +83,20 @@ func (f *Factor) SolveTransposed(b *graph.Node) *graph.Node {
 	return ops.TransposedProduct(f.inverse, b)
 }
 
-// Diagonal is the diagonal as a column, [..., n, n] -> [..., n, 1].
+// Diagonal returns the diagonal as a column, [..., n, n] -> [..., n, 1].
 func Diagonal(x *graph.Node) *graph.Node {
 	return ops.SumColumns(graph.Mul(x, Identity(x)))
 }
 
-// Identity is the identity matrix of the shape and type of x, [..., n, n].
+// Identity returns the identity matrix in the shape and type of x, [..., n, n].
 func Identity(x *graph.Node) *graph.Node {
 	n := squareSize(x)
 	one := graph.ConvertDType(graph.Diagonal(x.Graph(), n), x.DType())
 	return graph.BroadcastToDims(graph.ExpandLeftToRank(one, x.Rank()), x.Shape().Dimensions...)
 }
 
-// UnitLowerTriangular is the identity and what x has below its diagonal, [..., n, n];
-// the entries of x on and above the diagonal are not used and their gradient is zero.
+// UnitLowerTriangular returns the lower triangle of x with ones on the diagonal, [..., n, n]. The other entries of x
+// are not used and have the gradient 0.
 func UnitLowerTriangular(x *graph.Node) *graph.Node {
 	return graph.Add(graph.TakeLowerTriangular(x, -1), Identity(x))
 }

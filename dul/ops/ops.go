@@ -1,5 +1,5 @@
-// Package ops holds the tensor operations of all layers. Activations are [batch, features], or [replicas, batch, features]
-// for models that are computed in one graph, with weights [replicas, in, out]; a layer is written once for both.
+// Package ops has the tensor operations of all layers. Activations are [batch, features], or [replicas, batch,
+// features] with weights [replicas, in, out] for models in one graph: each layer is written once for both.
 package ops
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// WithGradient returns f(inputs) with a gradient of our own: vjp receives the
-// output y and dL/dy and returns dL/dinput for every input, each of its
-// input's shape, or nil where an input needs none (its gradient is then zero).
+// WithGradient returns f(inputs) with your own gradient: vjp gets the output y and dL/dy, and returns dL/dinput for
+// every input, in the input's shape, or nil for 0.
 //
-// GoMLX lets only an identity of one input carry a custom gradient. So every input and the output pass through one:
-// backpropagation meets the output's first, which computes all gradients, and then the inputs', which hand them on. What
-// GoMLX derives for f in between is never executed. An input that f does not depend on gets no gradient.
+// GoMLX allows a custom gradient only for an identity of one input. So every input and the output pass through such an
+// identity. Backpropagation meets the output's first, which computes all gradients by vjp, and then the inputs', which
+// return them. The gradient that GoMLX derives for f in between is never executed. An input on which f does not depend
+// gets no gradient.
 //
-// A gradient of the gradient differentiates vjp. That is right if vjp computes with the inputs, y and dy. Any other node
-// that f made must be taken by FirstOrder.
+// Second derivatives differentiate vjp. They are right if vjp computes with the inputs, y and dy alone. Pass any other
+// node that f made through FirstOrder.
 func WithGradient(inputs []*graph.Node, f func(inputs []*graph.Node) *graph.Node, vjp func(y, dy *graph.Node) []*graph.Node) *graph.Node {
 	var gradients []*graph.Node
 	wrapped, handedOn := make([]*graph.Node, len(inputs)), make([]bool, len(inputs))
@@ -48,13 +48,13 @@ func WithGradient(inputs []*graph.Node, f func(inputs []*graph.Node) *graph.Node
 var errSecondDerivative = errors.New("a second derivative of an operation of this project (dul/ops, dul/conv, dul/linalg or a density layer), which has first ones alone: " +
 	"put graph.StopGradient around the gradient that is differentiated again, or write the operation with GoMLX's own")
 
-// FirstOrder is x, for the vjp of WithGradient. Differentiating it panics with an error that says so.
+// FirstOrder returns x, for the vjp of WithGradient. Differentiating it panics with an error that says so.
 func FirstOrder(x *graph.Node) *graph.Node {
 	return graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { panic(errSecondDerivative) })
 }
 
-// Tied adds 0 times the inputs to y, so that backpropagation visits the inputs although the gradient of y is stopped.
-// Compilers leave the sum out.
+// Tied returns y plus 0 times the inputs, so that backpropagation reaches the inputs although the gradient of y is
+// stopped. Compilers remove the sum.
 func Tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 	g := y.Graph()
 	zero := graph.ScalarZero(g, y.DType())
@@ -70,12 +70,11 @@ func Tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 	return graph.Add(y, nothing)
 }
 
-// Product returns the matrix product over the last two axes,
-// [..., n, k] x [..., k, m] -> [..., n, m], replica by replica.
+// Product returns the matrix product over the last two axes, [..., n, k] x [..., k, m] -> [..., n, m], for each
+// replica.
 //
-// The pure Go backend transposes a for the gradient of b, and nothing else. By the
-// gradient that GoMLX derives it would transpose two matrices, and a step of 20
-// replicas of the density MLP would take a quarter more CPU time (2.4 ms each for 1.9).
+// On the pure Go backend its gradient transposes only a. GoMLX's own gradient transposes two matrices, and a step of 20
+// replicas of the density MLP takes a quarter more CPU time with it (2.4 ms each instead of 1.9).
 func Product(a, b *graph.Node) *graph.Node {
 	return WithGradient([]*graph.Node{a, b},
 		func(in []*graph.Node) *graph.Node { return dot(in[0], in[1], -2) },
@@ -134,9 +133,8 @@ func transpose(x *graph.Node) *graph.Node {
 	return graph.Transpose(graph.Reshape(all, k, replicas, n), 0, 1)
 }
 
-// Source is the value that a chain of identities hands on, such as x of
-// StopGradient(x) and of the inputs of WithGradient. What several operations and
-// gradients make of one input, the backend makes once if all make it of this node.
+// Source returns the node from which a chain of identities, such as StopGradient and the inputs of WithGradient, gets
+// its value. If several operations and gradients compute the same from this node, the backend computes it once.
 func Source(x *graph.Node) *graph.Node {
 	for x.Type() == graph.NodeTypeIdentity {
 		x = x.Inputs()[0]
@@ -144,12 +142,10 @@ func Source(x *graph.Node) *graph.Node {
 	return x
 }
 
-// Affine returns x w + b, the linear map of a dense layer:
-// [..., n, k], [..., k, m] and [..., 1, m] -> [..., n, m].
+// Affine returns x w + b, the linear map of a dense layer: [..., n, k], [..., k, m] and [..., 1, m] -> [..., n, m].
 //
-// The pure Go backend adds a row of each replica entry by entry. Copied to all rows by
-// a product, which rounds nothing, they are added as vectors: a step of 20 replicas of
-// the density MLP takes an eighth less CPU time.
+// The pure Go backend adds a row to many rows entry by entry. Copying the row first, by a product that rounds nothing,
+// lets it add vectors: a step of 20 replicas of the density MLP takes an eighth less CPU time.
 func Affine(x, w, b *graph.Node) *graph.Node {
 	y := Product(x, w)
 	if b.Rank() > 2 && OnGo(x) {
@@ -173,12 +169,11 @@ func ProductTransposed(a, b *graph.Node) *graph.Node { return Product(a, transpo
 // [..., n, m] and [..., 1, m] -> [..., n, 1].
 func WeightedSquares(x, d *graph.Node) *graph.Node { return Product(graph.Mul(x, x), transpose(d)) }
 
-// QuadraticForm returns x_i (l D l^T) x_i^T for each row i of x, where D is the
-// diagonal matrix of the row d, as the weighted squares of x l:
-// [..., n, k], [..., k, m] and [..., 1, m] -> [..., n, 1].
+// QuadraticForm returns x_i (l D l^T) x_i^T for each row i of x, where D is the diagonal matrix of the row d: [..., n,
+// k], [..., k, m] and [..., 1, m] -> [..., n, 1].
 func QuadraticForm(x, l, d *graph.Node) *graph.Node { return WeightedSquares(Product(x, l), d) }
 
-// SumRows adds up the rows: [..., n, m] -> [..., 1, m].
+// SumRows returns the sum of the rows: [..., n, m] -> [..., 1, m].
 func SumRows(x *graph.Node) *graph.Node {
 	if x.Shape().Dim(-2) <= long || !OnGo(x) { // compilers add in another order
 		return graph.ReduceAndKeep(x, graph.ReduceSum, -2)
@@ -191,7 +186,7 @@ func SumRows(x *graph.Node) *graph.Node {
 	return y
 }
 
-// MeanRows is the mean of the rows: [..., n, m] -> [..., 1, m].
+// MeanRows returns the mean of the rows: [..., n, m] -> [..., 1, m].
 func MeanRows(x *graph.Node) *graph.Node {
 	n := x.Shape().Dim(-2)
 	if n <= long || !OnGo(x) {
@@ -200,7 +195,7 @@ func MeanRows(x *graph.Node) *graph.Node {
 	return graph.MulScalar(SumRows(x), 1/float64(n))
 }
 
-// Mean is the mean of all numbers, a scalar.
+// Mean returns the mean of all entries, a scalar.
 func Mean(x *graph.Node) *graph.Node {
 	if n := x.Shape().Size(); n > long {
 		x = MeanRows(graph.Reshape(x, n, 1))
@@ -208,18 +203,17 @@ func Mean(x *graph.Node) *graph.Node {
 	return graph.ReduceAllMean(x)
 }
 
-// SumColumns adds up the columns: [..., n, m] -> [..., n, 1].
+// SumColumns returns the sum of the columns: [..., n, m] -> [..., n, 1].
 func SumColumns(x *graph.Node) *graph.Node { return graph.ReduceAndKeep(x, graph.ReduceSum, -1) }
 
-// FullRow is a constant row of equal entries, [..., 1, n], with the replica
-// axes and type of x.
+// FullRow returns a constant row of equal entries, [..., 1, n], with the replica axes and type of x.
 func FullRow(x *graph.Node, value float64, n int) *graph.Node {
 	dims := slices.Concat(x.Shape().Dimensions[:x.Rank()-2], []int{1, n})
 	return graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...)), value)
 }
 
-// ReLU is max(x, 0), and NaN of NaN; its derivative at 0 is 0 on all backends. (GoMLX's is 0 or 1
-// there, by the backend, and has no second derivative on the pure Go backend.)
+// ReLU returns max(x, 0), and NaN for NaN. Its derivative at 0 is 0 on all backends. (GoMLX's is 0 or 1, depending on
+// the backend, and has no second derivative on the pure Go backend.)
 func ReLU(x *graph.Node) *graph.Node {
 	return WithGradient([]*graph.Node{x},
 		func(in []*graph.Node) *graph.Node {
@@ -238,13 +232,13 @@ func ReLU(x *graph.Node) *graph.Node {
 		})
 }
 
-// AtLeast is max(x, least), and NaN of NaN; where both are equal the gradient goes to x. With vector instructions the
-// maximum of GoMLX's pure Go backend drops NaN in the last numbers of an array, which fill no vector.
+// AtLeast returns max(x, least), and NaN for NaN. If both are equal the gradient goes to x. (With vector instructions,
+// the maximum of GoMLX's pure Go backend loses NaN in the last entries of an array.)
 func AtLeast(x *graph.Node, least float64) *graph.Node {
 	return Maximum(x, graph.Scalar(x.Graph(), x.DType(), least))
 }
 
-// Maximum is max(x, bound) of a bound of the shape of x or a scalar, with NaN and gradient as AtLeast.
+// Maximum returns max(x, bound), where bound has the shape of x or is a scalar. NaN and gradient are as in AtLeast.
 func Maximum(x, bound *graph.Node) *graph.Node {
 	if !OnGo(x) {
 		return graph.Max(x, bound)
@@ -252,17 +246,16 @@ func Maximum(x, bound *graph.Node) *graph.Node {
 	return graph.Where(graph.LessThan(x, bound), bound, x)
 }
 
-// AtMost is min(x, most), with NaN and gradient as AtLeast.
+// AtMost returns min(x, most). NaN and gradient are as in AtLeast.
 func AtMost(x *graph.Node, most float64) *graph.Node {
 	bound := graph.Scalar(x.Graph(), x.DType(), most)
 	return graph.Where(graph.GreaterThan(x, bound), bound, x)
 }
 
-// Exp is e^x, with the right value at the edges: NaN of NaN, +Inf where e^x is
-// beyond the type's range, and next to nothing of -Inf (0, or 2e-308 in float64).
-// With vector instructions (GOEXPERIMENT=simd) the pure Go backend clamps x, so that
-// it makes a number of NaN and never overflows: nobody would see that a training
-// diverged. Its relative error is 1e-7 in float32, and 1e-14 in float64 for |x| < 80.
+// Exp returns e^x: NaN for NaN, +Inf if e^x is out of range, and 0 (2e-308 in float64) for -Inf. With vector
+// instructions (GOEXPERIMENT=simd) the pure Go backend's own e^x clamps x, turns NaN into a number and never overflows,
+// so that a diverged training would go unnoticed. The relative error is 1e-7 in float32, and 1e-14 in float64 for |x| <
+// 80.
 func Exp(x *graph.Node) *graph.Node {
 	if !OnGo(x) {
 		return graph.Exp(x)
@@ -279,30 +272,29 @@ func Exp(x *graph.Node) *graph.Node {
 		func(y, dy *graph.Node) []*graph.Node { return []*graph.Node{graph.Mul(dy, y)} })
 }
 
-// Sigmoid is 1/(1 + e^-x); it keeps NaN, as Exp does.
+// Sigmoid returns 1/(1 + e^-x), and NaN for NaN.
 func Sigmoid(x *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.AddScalar(Exp(graph.Neg(x)), 1))
 }
 
-// Softmax is e^x / sum e^x over the last axis; it keeps NaN, as Exp does.
+// Softmax returns e^x / sum e^x over the last axis; NaN stays NaN.
 func Softmax(x *graph.Node) *graph.Node { return Exp(graph.Sub(x, LogSumExp(x))) }
 
-// LogSumExp is log sum_k exp(x_k) over the last axis, which is kept with
-// length 1. The maximum is taken out first, so that large entries do not overflow.
+// LogSumExp returns log sum_k exp(x_k) over the last axis, which stays with length 1. Large entries do not overflow.
 func LogSumExp(x *graph.Node) *graph.Node {
 	maximum := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
 	return graph.Add(graph.Log(SumColumns(Exp(graph.Sub(x, maximum)))), maximum)
 }
 
-// OnGo says whether x is computed by the pure Go backend. Compilers fuse what is
-// written plainly; the Go backend executes operation by operation.
+// OnGo reports whether the pure Go backend computes x. It executes one operation after the other, where compilers fuse
+// them.
 func OnGo(x *graph.Node) bool { return IsGo(x.Graph().Backend()) }
 
-// OnCUDA says whether x is computed by XLA on an NVIDIA GPU.
+// OnCUDA reports whether XLA computes x on an NVIDIA GPU.
 func OnCUDA(x *graph.Node) bool {
 	backend, is := x.Graph().Backend().(interface{ IsCUDA() bool })
 	return is && backend.IsCUDA()
 }
 
-// IsGo says whether a backend is the pure Go backend.
+// IsGo reports whether a backend is the pure Go backend.
 func IsGo(backend compute.Backend) bool { return backend.String() == "go" }

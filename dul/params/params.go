@@ -1,5 +1,5 @@
-// Package params makes the parameters of layers. Each has a role, by which optimizers tell groups apart, and an initial
-// value that depends on the seed and the parameter's path alone.
+// Package params creates the parameters of layers. Each parameter has a role, by which optimizers group parameters, and
+// an initial value that depends only on the seed and the parameter's path.
 package params
 
 import (
@@ -24,30 +24,27 @@ import (
 type Role string
 
 const (
-	// Weight is a deterministic weight or bias: trained by the likelihood,
-	// with weight decay.
+	// Weight is a deterministic weight or bias, trained by the likelihood and with weight decay.
 	Weight Role = "weight"
-	// Variational is a mean or log-variance of an approximate posterior:
-	// its regulariser is the KL divergence, so it takes no weight decay.
+	// Variational is a mean or log-variance of an approximate posterior. The KL divergence regularises it, so it needs
+	// no weight decay.
 	Variational Role = "variational"
-	// Generative is a parameter omega of an energy model: trained by the
-	// generative objective sum_i log p_energy(h_i; omega) + log p(omega).
+	// Generative is a parameter omega of an energy model, trained by the generative objective sum_i log p_energy(h_i;
+	// omega) + log p(omega).
 	Generative Role = "generative"
 	// Likelihood is a parameter of the observation model, such as the log
 	// noise variance of a regression.
 	Likelihood Role = "likelihood"
-	// Running is a statistic that a layer follows without training.
+	// Running is a statistic that a layer updates itself, without an optimizer.
 	Running Role = "running"
 	// Loaded marks a variable that was read from a file (checkpoint.SetTensors) and that
 	// no graph has used yet.
 	Loaded Role = "loaded"
 )
 
-// New returns the parameter s/name of the given role and shape
-// [replicas..., dims...], creating it with the initial value on first use. like is the
-// activation that it will meet, [batch, features] or [replicas, batch, features]: the
-// parameter gets its graph, type and replicas.
-// It panics, as GoMLX's graph-building functions do, where GoMLX would.
+// New returns the parameter s/name, [replicas..., dims...], and creates it with its role and initial value on first
+// use. like is an activation of the layer, [batch, features] or [replicas, batch, features], whose graph, type and
+// replicas the parameter gets. New panics if like or the existing parameter has another shape.
 func New(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *graph.Node {
 	return variable(s, like, name, role, initial, dims...).NodeValue(like)
 }
@@ -75,9 +72,9 @@ func variable(s *model.Scope, like *graph.Node, name string, role Role, initial 
 	return v
 }
 
-// Input returns the value of v, a variable of the store, in the graph of like. Use it for a variable that changes between
-// executions of a graph that does not train (see [model.Store.SetTraining]): the pure Go backend would otherwise compile
-// its present value as a constant. New and Statistic do it themselves.
+// Input returns the value of v, a variable of the store, in the graph of like. Use it for a variable that changes
+// between executions of a graph without training (model.Store.SetTraining): the pure Go backend would otherwise compile
+// the present value as a constant. New and Statistic call it themselves.
 func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *graph.Node {
 	g := like.Graph()
 	training := store.IsTraining(g)
@@ -104,11 +101,11 @@ func leadOf(s *model.Scope, like *graph.Node, name string) []int {
 
 const replicasKey = "/parameter_replicas"
 
-// SetReplicas says that the activations and parameters of the graph g begin with these replica axes: none, or one, of the
-// number of replicas. Models of [nets.NewReplicas] call it. Without it there are no replicas. Call it before the first layer.
+// SetReplicas sets the replica axes with which the activations and parameters of the graph g begin: [replicas], or
+// none, which is the default. Models of [nets.NewReplicas] call it. Call it before the first layer.
 func SetReplicas(g *graph.Graph, axes []int) { model.SetGraphParam(g, replicasKey, axes) }
 
-// Replicas returns the replica axes of the graph g, see [SetReplicas].
+// Replicas returns the replica axes of the graph g (see [SetReplicas]).
 func Replicas(g *graph.Graph) []int {
 	axes, found := model.GetGraphParam(g, replicasKey)
 	if !found {
@@ -121,16 +118,15 @@ const withoutValuesKey = "/parameters_without_values"
 
 const loadedKey = "/parameters_loaded"
 
-// SetLoaded notes that a file brought the store's variable at path, before any
-// graph asked for it. New and Statistic then create no further variables: they
-// panic where the file lacks one.
+// SetLoaded records that the store's variable at path was read from a file before any graph used it. From then on New
+// and Statistic create no variables, and panic if the file lacks one.
 func SetLoaded(store *model.Store, path string) {
 	store.SetParam(loadedKey, true)
 	store.SetParam(roleKey(path), string(Loaded))
 }
 
-// CheckLoaded returns an error if a file brought other variables below the scope s
-// than the network of the graph g uses. Call it once the network is built.
+// CheckLoaded returns an error if the variables that a file set below the scope s are not those that the graph g uses.
+// Call it when the network is built.
 func CheckLoaded(s *model.Scope, g *graph.Graph) error {
 	store := s.Store()
 	if _, loaded := store.GetParam(loadedKey); !loaded {
@@ -160,20 +156,17 @@ func notInFile(path string) error {
 	return fmt.Errorf("the model has variable %s, the file that it was loaded from has not: it is the file of another model", path)
 }
 
-// WithoutValues makes the store's parameters start at zero from here on, for
-// graphs that are built to look at shapes and are never executed: drawing the
-// initial values of a large network takes seconds.
+// WithoutValues makes all new parameters of the store zero. Use it for graphs that are built for their shapes and never
+// executed, since drawing the initial values of a large network takes seconds.
 func WithoutValues(store *model.Store) { store.SetParam(withoutValuesKey, true) }
 
-// Statistic returns the variable s/name of shape [replicas..., dims...] that a
-// layer itself keeps, such as a running mean: no optimizer trains it, and it
-// belongs to the model as parameters do (role Running).
+// Statistic returns the variable s/name, [replicas..., dims...], that a layer updates itself, such as a running mean.
+// It has the role Running: it belongs to the model, but no optimizer trains it.
 func Statistic(s *model.Scope, like *graph.Node, name string, initial Initial, dims ...int) *model.Variable {
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
-// Set sets the store's variable at path, such as "/model/output/weights", and creates
-// it where there is none.
+// Set sets the store's variable at path, such as "/model/output/weights", or creates it.
 func Set(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
 	v := store.GetVariable(path)
 	if v == nil {
@@ -185,7 +178,7 @@ func Set(store *model.Store, path string, value *tensors.Tensor) (*model.Variabl
 	return v, nil
 }
 
-// SetStatistic is Set of a Statistic, for one that is computed outside of graphs.
+// SetStatistic is Set for a Statistic that is computed outside of graphs.
 func SetStatistic(store *model.Store, path string, value *tensors.Tensor) error {
 	v, err := Set(store, path, value)
 	if err != nil {
@@ -196,8 +189,8 @@ func SetStatistic(store *model.Store, path string, value *tensors.Tensor) error 
 	return nil
 }
 
-// Follow moves a Statistic in the graph of a training step a tenth of the way to
-// what it is in the batch: running = 0.9 running + 0.1 batch. No gradient flows.
+// Follow moves a Statistic, in the graph of a training step, a tenth of the way to its value in the batch: running =
+// 0.9 running + 0.1 batch. No gradient flows.
 func Follow(running *model.Variable, batch *graph.Node) {
 	const momentum = 0.1
 	old := running.NodeValue(batch.Graph())
@@ -213,8 +206,8 @@ func roleKey(path string) string {
 // modelScope is the scope of a model's variables, see nets.Model.Scope.
 const modelScope = "/model/"
 
-// Raw returns the paths of the variables below the scope s that were made neither by
-// this package nor by a file, as those of GoMLX's layers are.
+// Raw returns the paths of the variables below the scope s that neither this package nor a file created, such as those
+// of GoMLX's layers.
 func Raw(s *model.Scope) (paths []string) {
 	for v := range s.IterVariables() {
 		if role, found := s.Store().GetParam(roleKey(v.Path())); !found || role == "" {
@@ -224,10 +217,9 @@ func Raw(s *model.Scope) (paths []string) {
 	return paths
 }
 
-// RoleOf returns the role of a variable made by New or Statistic. A variable of a
-// model that was made without them, as by a layer of GoMLX's own, is a Weight if it
-// is trainable, else Running. Any other variable has the role "", as has one whose
-// entries are no floating-point numbers.
+// RoleOf returns the role of a variable made by New or Statistic. Other variables of a model, such as those of GoMLX's
+// layers, are Weight if trainable, else Running. The role is "" for variables outside a model and for those that are
+// not floating-point.
 func RoleOf(v *model.Variable, store *model.Store) Role {
 	role, found := store.GetParam(roleKey(v.Path()))
 	switch {
@@ -243,8 +235,8 @@ func RoleOf(v *model.Variable, store *model.Store) Role {
 
 const seedsKey = "/parameter_seeds"
 
-// SetSeeds fixes the initial values of all parameters that are created in the store from here on: one seed for each
-// replica, or a single one. A replica starts as the model of its seed does alone.
+// SetSeeds sets the seeds of all parameters that are created in the store from now on: one for each replica, or a
+// single one. A replica has the initial values of a model with its seed alone.
 func SetSeeds(store *model.Store, seeds ...uint64) {
 	texts := make([]string, len(seeds))
 	for i, seed := range seeds {
@@ -263,7 +255,7 @@ func seedsOf(store *model.Store) []uint64 {
 	return Seeds(store)
 }
 
-// Seeds returns what SetSeeds fixed, nil if it was not called.
+// Seeds returns the seeds of SetSeeds, nil if it was not called.
 func Seeds(store *model.Store) []uint64 {
 	value, found := store.GetParam(seedsKey)
 	if !found {
@@ -306,8 +298,8 @@ func initialTensor(store *model.Store, path string, shape shapes.Shape, replicat
 	return FromFloat64(shape, values)
 }
 
-// FromFloat64 makes a tensor of the shape's type from float64 values in row-major
-// order. It panics on a type that parameters cannot have, see CheckType.
+// FromFloat64 returns a tensor of the shape's type from values in row-major order. It panics on a type that CheckType
+// refuses.
 func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
 	if err := CheckType(shape.DType); err != nil {
 		panic(fmt.Errorf("params: making a tensor of shape %s: %w", shape, err))
@@ -322,13 +314,12 @@ func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(narrow, shape.Dimensions...)
 }
 
-// NotFinite is the number of the first value that is NaN or infinite, or would be as
-// a Float32; -1 where all are finite.
+// NotFinite returns the index of the first value that is NaN or infinite, also as a float32; -1 if all are finite.
 func NotFinite(values []float64) int {
 	return slices.IndexFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(float64(float32(v)), 0) })
 }
 
-// ToFloat64 copies the entries of a tensor of Float32 or Float64 in row-major order.
+// ToFloat64 returns the entries of a Float32 or Float64 tensor in row-major order. Other types are an error.
 func ToFloat64(t *tensors.Tensor) ([]float64, error) {
 	switch t.DType() {
 	case dtypes.Float64:
@@ -344,8 +335,8 @@ func ToFloat64(t *tensors.Tensor) ([]float64, error) {
 	return nil, fmt.Errorf("a tensor of type %s has no float64 values; it must be Float32 or Float64", t.DType())
 }
 
-// Values are the entries of a store's variable in row-major order, as [ToFloat64] has them, and its shape. path is that
-// of the variable, such as "/model/output/weights"; an error says that there is none.
+// Values returns the entries of the store's variable at path, such as "/model/output/weights", in row-major order, and
+// its shape. It is an error if there is no such variable.
 func Values(store *model.Store, path string) ([]float64, shapes.Shape, error) {
 	v := store.GetVariable(path)
 	if v == nil {
@@ -362,8 +353,7 @@ func Values(store *model.Store, path string) ([]float64, shapes.Shape, error) {
 	return values, value.Shape(), nil
 }
 
-// CheckType returns an error if parameters cannot have a type: they are Float32 or
-// Float64.
+// CheckType returns an error unless dtype is Float32 or Float64, the types of parameters.
 func CheckType(dtype dtypes.DType) error {
 	if dtype != dtypes.Float32 && dtype != dtypes.Float64 {
 		return fmt.Errorf("the type is %s; it must be %s or %s", dtype, dtypes.Float32, dtypes.Float64)
@@ -371,10 +361,10 @@ func CheckType(dtype dtypes.DType) error {
 	return nil
 }
 
-// Initial fills one replica's values (row-major, shape dims) with its start.
+// Initial sets one replica's values (row-major, shape dims) to their initial values.
 type Initial func(rng *rand.Rand, dims []int, values []float64)
 
-// Constant starts every entry at the same value.
+// Constant gives every entry the same initial value.
 func Constant(value float64) Initial {
 	return func(_ *rand.Rand, _ []int, values []float64) {
 		for i := range values {
@@ -383,7 +373,7 @@ func Constant(value float64) Initial {
 	}
 }
 
-// Normal starts every entry at a draw from N(mean, std^2).
+// Normal draws every initial value from N(mean, std^2).
 func Normal(mean, std float64) Initial {
 	return func(rng *rand.Rand, _ []int, values []float64) {
 		for i := range values {
@@ -392,7 +382,7 @@ func Normal(mean, std float64) Initial {
 	}
 }
 
-// Uniform starts every entry at a draw from U(-bound, bound).
+// Uniform draws every initial value from U(-bound, bound).
 func Uniform(bound float64) Initial {
 	return func(rng *rand.Rand, _ []int, values []float64) {
 		for i := range values {
@@ -401,10 +391,9 @@ func Uniform(bound float64) Initial {
 	}
 }
 
-// Orthogonal starts a [rows, columns] matrix, rows <= columns, with
-// orthonormal rows: the Q factor of a Gaussian matrix, with the signs that
-// make the distribution uniform (those of R's diagonal). More rows than
-// columns cannot all be orthogonal; then each block of `columns` rows is.
+// Orthogonal gives a [rows, columns] matrix, rows <= columns, random orthonormal rows: the Q factor of a Gaussian
+// matrix, whose distribution is uniform because R's diagonal is made positive. If there are more rows than columns,
+// each block of `columns` rows is orthonormal.
 func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
 	rows, columns := dims[0], dims[1]
 	for first := 0; first < rows; first += columns {
@@ -432,24 +421,21 @@ func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
 	}
 }
 
-// KaimingNormal starts weights at draws from N(0, 2/fanIn), which keeps the
-// variance of activations through ReLU layers (He et al. 2015).
+// KaimingNormal draws initial weights from N(0, 2/fanIn), which keeps the variance of activations through ReLU layers
+// (He et al. 2015).
 func KaimingNormal(fanIn int) Initial { return Normal(0, math.Sqrt(2/float64(fanIn))) }
 
-// Dense returns the deterministic linear map x W + b of a dense layer:
-// [..., batch, in] -> [..., batch, units]. W starts Kaiming-normal, b as Bias
-// says; both have role Weight.
+// Dense returns the deterministic linear map x W + b: [..., batch, in] -> [..., batch, units]. W starts as
+// KaimingNormal, b as in Bias; both have the role Weight.
 func Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	in := x.Shape().Dim(-1)
 	w := New(s, x, "weights", Weight, KaimingNormal(in), in, units)
 	return ops.Affine(x, w, Bias(s, x, units))
 }
 
-// Bias returns the parameter b of a dense layer on inputs x, [..., 1, units]. It
-// starts at draws from U(-1/sqrt(in), 1/sqrt(in)), as PyTorch's linear layers
-// do. Zero would put the kinks of all ReLUs of a first layer at the input zero,
-// where its activations, and with them the energy of the next layer's input,
-// would then vanish.
+// Bias returns the parameter b of a dense layer for inputs x, [..., 1, units]. Its initial values are drawn from
+// U(-1/sqrt(in), 1/sqrt(in)), as in PyTorch's linear layers. With 0, all ReLUs of the first layer would have their kink
+// at the input 0; the activations, and with them the energy of the next layer's input, would vanish there.
 func Bias(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	bound := 1 / math.Sqrt(float64(x.Shape().Dim(-1)))
 	return New(s, x, "bias", Weight, Uniform(bound), 1, units)

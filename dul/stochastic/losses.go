@@ -1,4 +1,4 @@
-// Package stochastic holds what stochastic layers share: sources of noise, the Kullback-Leibler divergence of Gaussian
+// Package stochastic has what stochastic layers share: sources of noise, the Kullback-Leibler divergence of Gaussian
 // posteriors, and the sums of KL and log-likelihood that the layers of a graph add to the objective.
 package stochastic
 
@@ -14,24 +14,22 @@ import (
 	"densityuncertainty/dul/ops"
 )
 
-// LayerLosses are what the layers of one graph have contributed to the objective.
+// LayerLosses are what the layers of one graph add to the objective.
 type LayerLosses struct {
-	// KL is sum over layers of KL(q || p), [1, 1] or [replicas, 1, 1]; nil
-	// where no layer has one.
+	// KL is the sum over layers of KL(q || p), [1, 1] or [replicas, 1, 1]; nil if no layer has one.
 	KL *graph.Node
-	// LogLikelihood is sum over layers l of log p_energy(h_l; omega_l) for each
-	// example, [batch, 1] or [replicas, batch, 1]; nil where no layer has one.
+	// LogLikelihood is the sum over layers l of log p_energy(h_l; omega_l) for each example, [batch, 1] or [replicas,
+	// batch, 1]; nil if no layer has one.
 	LogLikelihood *graph.Node
-	// Energies are the layers' energies E_l(h_l), in the order in which they
-	// were computed, each [batch, 1] or [replicas, batch, 1].
+	// Energies are the layers' energies E_l(h_l), in the order in which they were built, each [batch, 1] or [replicas,
+	// batch, 1].
 	Energies []*graph.Node
 }
 
 const layerLossesKey = "/stochastic_layer_losses"
 
-// LayerLossesOf returns the layer losses of the graph g, empty before the
-// first layer. Layers add to them while the graph is built; a training loop reads
-// them after.
+// LayerLossesOf returns the layer losses of the graph g. Layers add to them while the graph is built; read them after
+// the last layer.
 func LayerLossesOf(g *graph.Graph) *LayerLosses {
 	if value, found := model.GetGraphParam(g, layerLossesKey); found {
 		return value.(*LayerLosses)
@@ -41,7 +39,7 @@ func LayerLossesOf(g *graph.Graph) *LayerLosses {
 	return l
 }
 
-// AddKL adds a layer's divergence, [1, 1] or [replicas, 1, 1].
+// AddKL adds a layer's KL divergence, [1, 1] or [replicas, 1, 1].
 func (l *LayerLosses) AddKL(kl *graph.Node) { l.KL = addTerm(l.KL, kl) }
 
 // AddLogLikelihood adds a layer's log-likelihood of each example,
@@ -50,15 +48,13 @@ func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
 	l.LogLikelihood = addTerm(l.LogLikelihood, ll)
 }
 
-// Objective is what your own training loop minimises for n training examples, a
-// scalar:
+// Objective returns what your own training loop minimises for n training examples, a scalar:
 //
 //	mean_i nll_i + KL / n - mean_i log p_energy(h_i),
 //
-// the negative ELBO of a batch, divided by n, and the generative objective of the
-// energy models (section 2.4, "Optimization"). nll is each example's -log p(y | x) by
-// the network, [..., batch, 1], or their mean. Terms that no layer has are left out;
-// of replicas it is the mean. It panics on an n below 1.
+// the negative ELBO divided by n, and the generative objective of the energy models (section 2.4, "Optimization"), both
+// estimated on a batch. nll is -log p(y | x) of each example, [..., batch, 1], or the mean. Terms that no layer has are
+// left out. With replicas the result is the mean over replicas. It panics if n < 1.
 func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
 	if n < 1 {
 		panic(fmt.Errorf("stochastic: the objective of %d training examples; there must be at least 1", n))
@@ -73,24 +69,21 @@ func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
 	return total
 }
 
-// WeightLogLikelihood multiplies each example's log-likelihood by its weight,
-// [batch, 1] or [replicas, batch, 1], a constant for the gradient: the weighted
-// generative objective
+// WeightLogLikelihood multiplies each example's log-likelihood by its weight, [batch, 1] or [replicas, batch, 1], a
+// constant for the gradient. The weighted generative objective
 //
 //	sum_i weight_i sum_l log p_energy(h_l(x_i); omega_l)
 //
-// which fits energy models to the examples that determine the posterior (appendix
-// "Bayesian Uncertainty in Linear Classification", weights energy.LaplaceWeights; the
-// paper leaves them at 1). train.Trainer has it as WeightEnergies. Your own training
-// loop calls it once, between the network and the objective:
+// fits energy models to the examples that determine the posterior (appendix "Bayesian Uncertainty in Linear
+// Classification"), with the weights energy.LaplaceWeights; the paper leaves them at 1. train.Settings.WeightEnergies
+// calls it. In your own training loop call it once, between the network and the objective:
 //
 //	logits := network.Apply(s, x, classes)
 //	stochastic.LayerLossesOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
 //	loss := stochastic.LayerLossesOf(logits.Graph()).Objective(nll, n)
 //
-// Weights of mean 1 leave the size of the gradient as it is; a Gaussian fitted with
-// weights has Sigma = sum_i weight_i h_i h_i^T / sum_i weight_i whatever their mean.
-// It panics where no layer has a log-likelihood.
+// Weights of mean 1 do not change the size of the gradient. Whatever their mean, a Gaussian fitted with weights has
+// Sigma = sum_i weight_i h_i h_i^T / sum_i weight_i. It panics if no layer has a log-likelihood.
 func (l *LayerLosses) WeightLogLikelihood(weights *graph.Node) {
 	if l.LogLikelihood == nil {
 		panic(errors.New("stochastic: weights for the log-likelihood of a graph in which no layer has one; weight it after the network is built"))
@@ -98,7 +91,7 @@ func (l *LayerLosses) WeightLogLikelihood(weights *graph.Node) {
 	l.LogLikelihood = graph.Mul(l.LogLikelihood, graph.StopGradient(weights))
 }
 
-// AddEnergy notes a layer's energy of each example.
+// AddEnergy appends a layer's energy of each example, [batch, 1] or [replicas, batch, 1].
 func (l *LayerLosses) AddEnergy(energy *graph.Node) { l.Energies = append(l.Energies, energy) }
 
 func addTerm(sum, term *graph.Node) *graph.Node {
@@ -108,12 +101,12 @@ func addTerm(sum, term *graph.Node) *graph.Node {
 	return graph.Add(sum, term)
 }
 
-// GaussianKL is KL(N(mean, e^logVar) || N(priorMean, priorStd^2)) summed over
-// the last two axes, which are kept with length 1:
+// GaussianKL returns KL(N(mean, e^logVar) || N(priorMean, priorStd^2)), summed over the last two axes, which stay with
+// length 1:
 //
 //	1/2 sum [ log priorStd^2 - logVar + (e^logVar + (mean - priorMean)^2)/priorStd^2 - 1 ]
 //
-// mean may be nil where it equals the prior's. It panics unless priorStd and its square are positive and finite.
+// A nil mean stands for priorMean. It panics unless priorStd and its square are positive and finite.
 func GaussianKL(mean, logVar *graph.Node, priorMean, priorStd float64) *graph.Node {
 	priorVar := priorStd * priorStd
 	if !(priorStd > 0 && priorVar > 0) || math.IsInf(priorVar, 1) {

@@ -17,10 +17,10 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A NoiseSource draws the noise of a graph. For models on the pure Go backend, and for those with replicas, the host draws
-// it into NoiseBuffers. All other models draw it InGraph.
+// A NoiseSource draws the noise of a graph. Models on the pure Go backend and models with replicas have noise drawn by
+// the host, in NoiseBuffers; other models have noise drawn InGraph.
 type NoiseSource interface {
-	// Draw returns a node of fresh noise from d at every execution of the graph.
+	// Draw returns a node with noise from d of the given shape, which is new in every execution of the graph.
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
 }
 
@@ -31,15 +31,13 @@ const (
 	coherentKey = "/stochastic_coherent"
 )
 
-// SetNoiseSource makes n the source of all noise of the graph g. Without it a graph
-// uses InGraph.
+// SetNoiseSource makes n the source of all noise in the graph g. The default is InGraph.
 func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
 
-// Draw returns noise of [..., rows, columns] with the replica axes and type of
-// like, from the graph's source. Entries that belong to one example must be next to
-// each other along the axis of examples (see Seeded). It panics where d samples
-// another shape. Rows that are unknown until the graph is executed, shapes.DynamicDim, are those of like, and InGraph alone
-// draws them.
+// Draw returns noise [..., rows, columns] from the graph's source, with the replica axes and type of like. The entries
+// of one example must be next to each other along the axis of examples (see Seeded). It panics if d returns another
+// shape. If rows is shapes.DynamicDim, unknown until the graph is executed, the noise has the rows of like, and the
+// source must be InGraph; otherwise Draw panics.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
 	shape, source := likeNoise(like, rows, columns), sourceOf(like.Graph())
 	if rows == shapes.DynamicDim {
@@ -55,19 +53,19 @@ func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *
 	return noise
 }
 
-// SetCoherent asks for coherent draws in the graph g: every draw of the network is one function of its input, as all
-// examples share its noise. See Coherent.
+// SetCoherent asks for coherent draws in the graph g: all examples share the noise of a draw, so that it is one
+// function of the input.
 func SetCoherent(g *graph.Graph) { model.SetGraphParam(g, coherentKey, true) }
 
-// Coherent says whether draws of the graph g are to be coherent. If so, a layer must draw one noise for all examples, without
-// changing the distribution of any single output. Seeded refuses other draws.
+// Coherent reports whether SetCoherent was called for the graph g. A layer must then draw one noise for all examples,
+// without changing the distribution of any single output. Seeded refuses other draws.
 func Coherent(g *graph.Graph) bool {
 	_, found := model.GetGraphParam(g, coherentKey)
 	return found
 }
 
-// DrawRows returns a row of noise for each example of x, [..., batch, n], from the graph's source. If draws are coherent,
-// it returns one row for all examples, [..., 1, n].
+// DrawRows returns a row of noise for each example of x, [..., batch, n], from the graph's source; if draws are
+// coherent, one row for all examples, [..., 1, n].
 func DrawRows(s *model.Scope, x *graph.Node, d Distribution, n int) *graph.Node {
 	rows := x.Shape().Dim(-2)
 	if Coherent(x.Graph()) {
@@ -76,9 +74,7 @@ func DrawRows(s *model.Scope, x *graph.Node, d Distribution, n int) *graph.Node 
 	return Draw(s, x, d, rows, n)
 }
 
-// DrawByColumns is Draw for one matrix of which the backend keeps the entries of a
-// column next to each other: noise that is drawn in the graph is then drawn in
-// that order.
+// DrawByColumns is Draw for one matrix that the backend stores column by column: InGraph then draws in this order.
 func DrawByColumns(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
 	if _, inGraph := sourceOf(like.Graph()).(InGraph); inGraph {
 		return graph.Transpose(Draw(s, like, d, columns, rows), 0, 1)
@@ -95,17 +91,16 @@ func sourceOf(g *graph.Graph) NoiseSource {
 	return InGraph{}
 }
 
-// HasNoise says whether any layer of the graph g has drawn noise so far. Without
-// noise, executions differ only if variables change.
+// HasNoise reports whether a layer of the graph g has drawn noise so far. Without noise, executions differ only if
+// variables change.
 func HasNoise(g *graph.Graph) bool {
 	_, found := model.GetGraphParam(g, drawnKey)
 	return found
 }
 
-// InGraph draws noise in the graph, from the store's random state
-// (model.Store.SetRNGStateFromSeed): for accelerators, where sending
-// noise from the host would cost more than drawing it. Every draw has 32 random
-// bits, as the host's, and is a function of its number alone.
+// InGraph draws noise in the graph, from the store's random state (model.Store.SetRNGStateFromSeed). It is for
+// accelerators, where sending noise from the host costs more than drawing it. Each draw uses 32 random bits, as the
+// host's do, and depends only on its number.
 type InGraph struct{ like *graph.Node } // whose rows are the noise's, if their number is unknown
 
 // Draw implements NoiseSource.
@@ -181,27 +176,25 @@ func randomState(store *model.Store) *model.Variable {
 	return store.GetVariable(path)
 }
 
-// HostSampler draws noise on the host, by the ziggurat: on the pure Go backend six
-// times faster than any draw in the graph. Each graph has NoiseBuffers of its own,
-// to be refilled between executions.
+// HostSampler draws noise on the host by the ziggurat method. On the pure Go backend it is six times faster than noise
+// in the graph. Each graph has its own NoiseBuffers, which are refilled between executions.
 //
-// Every replica has a stream of its own, so the noise of a replica does not
-// depend on which others share its graph.
+// Every replica has its own stream, so that its noise does not depend on the other replicas of the graph.
 type HostSampler struct {
 	streams    []*rand.PCG
 	replicated bool
 	graphs     int
 }
 
-// NewHostSampler makes a host source for graphs without a replica axis.
+// NewHostSampler returns a host source for graphs without a replica axis.
 func NewHostSampler(seed uint64) *HostSampler {
 	h := NewReplicatedHostSampler([]uint64{seed})
 	h.replicated = false
 	return h
 }
 
-// NewReplicatedHostSampler makes a host source for graphs whose activations are
-// [replicas, batch, features], with one seed for each replica.
+// NewReplicatedHostSampler returns a host source for graphs whose activations are [replicas, batch, features], with one
+// seed for each replica.
 func NewReplicatedHostSampler(seeds []uint64) *HostSampler {
 	h := &HostSampler{replicated: true}
 	for _, seed := range seeds {
@@ -216,8 +209,8 @@ const noiseStream = 0x6e6f697365
 // noiseScope is where the store keeps the buffers of all graphs.
 const noiseScope = "/noise/"
 
-// NoiseBuffers are the host noise of one graph: one buffer for each base draw, held
-// in variables of the store (under /noise, not trainable).
+// NoiseBuffers are the host's noise for one graph: a buffer for each draw, in variables of the store below /noise that
+// are not trained.
 type NoiseBuffers struct {
 	source  noiseFiller
 	scope   string // of the variables
@@ -242,7 +235,7 @@ type noiseBuffer struct {
 	number   int // among the buffers of its graphs
 }
 
-// NewBuffers returns the NoiseSource of one graph.
+// NewBuffers returns the NoiseSource for one graph.
 func (h *HostSampler) NewBuffers() *NoiseBuffers {
 	h.graphs++
 	return &NoiseBuffers{source: h, scope: fmt.Sprintf("%sbuffers_%d", noiseScope, h.graphs)}
@@ -276,8 +269,8 @@ func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shape
 	return params.Input(s.Store(), v, g)
 }
 
-// Refresh draws new noise into every buffer. Call it before each execution but
-// the first, whose noise is drawn while the graph is built.
+// Refresh draws new noise into every buffer. Call it before each execution except the first: building the graph draws
+// the first noise.
 func (n *NoiseBuffers) Refresh() error {
 	for _, b := range n.buffers {
 		if err := n.fill(b); err != nil {
@@ -287,8 +280,7 @@ func (n *NoiseBuffers) Refresh() error {
 	return nil
 }
 
-// Release deletes the buffers from the store. Their graph cannot be executed after
-// it.
+// Release deletes the buffers from the store. Their graph can then not be executed any more.
 func (n *NoiseBuffers) Release(store *model.Store) error {
 	for _, b := range n.buffers {
 		if err := store.DeleteVariable(b.variable.Path()); err != nil {
@@ -384,8 +376,7 @@ func nextBits(stream *rand.Rand, i int, word uint64) uint64 {
 // rand.PCG.MarshalBinary writes it.
 const stateSize = 20
 
-// State returns the position of the streams, for SetState. The noise in the buffers
-// is not part of it, as every execution draws its own.
+// State returns the position of the streams, for SetState, without the noise in the buffers.
 func (h *HostSampler) State() ([]byte, error) {
 	var state []byte
 	for r, stream := range h.streams {
@@ -398,10 +389,9 @@ func (h *HostSampler) State() ([]byte, error) {
 	return state, nil
 }
 
-// SetState puts the streams where they were when State returned the given
-// position; the source must have as many replicas as that one. Set it before a
-// graph is built: building draws the noise of the first execution. After an
-// error the streams are where they were before.
+// SetState sets the streams to a position that State returned. Call it before a graph is built, because building draws
+// the noise of the first execution. It is an error, after which nothing has changed, if the state is damaged or from a
+// source with another number of replicas.
 func (h *HostSampler) SetState(state []byte) error {
 	if len(state) != stateSize*len(h.streams) {
 		return fmt.Errorf("the position of the noise streams has %d bytes, want %d for %d streams: it is of a source with another number of replicas, or damaged",
@@ -421,30 +411,28 @@ func (h *HostSampler) SetState(state []byte) error {
 	return nil
 }
 
-// IsNoiseBuffer says whether a variable is one of NoiseBuffers: its value is drawn
-// anew for every execution, so it is not part of a model or of its training.
+// IsNoiseBuffer reports whether a variable is one of NoiseBuffers. Such a variable is neither part of a model nor of
+// the state of its training.
 func IsNoiseBuffer(v *model.Variable) bool { return strings.HasPrefix(v.Path(), noiseScope) }
 
-// A Distribution is a distribution of independent noise entries. Its values can
-// be compared with ==.
+// A Distribution is a distribution of independent noise entries. Its values must be comparable with ==.
 type Distribution interface {
-	// Sample returns noise of the shape and type of base's draws, each entry a
-	// function of the entries of base's draws at the same place. It is called
-	// once for each draw, while the graph is built.
+	// Sample returns noise with the shape and type of the draws of base. Each entry may depend only on the same entry
+	// of these draws. It is called once for each draw, while the graph is built.
 	Sample(base Base) *graph.Node
 }
 
-// A Base gives a Distribution independent random numbers of one shape from the
-// graph's NoiseSource: other ones at every call, fresh at every execution.
+// A Base gives a Distribution independent random numbers of one shape, from the graph's NoiseSource. Each call returns
+// other numbers, which are new in every execution.
 type Base struct{ draw func(law) *graph.Node }
 
-// Normal is N(0, 1).
+// Normal returns draws from N(0, 1).
 func (b Base) Normal() *graph.Node { return b.draw(law{kind: normal}) }
 
-// Uniform is U[0, 1): multiples of 2^-24, 0 among them and 1 not.
+// Uniform returns draws from U[0, 1): multiples of 2^-24, including 0.
 func (b Base) Uniform() *graph.Node { return b.draw(law{kind: uniform}) }
 
-// Mask is 1/keep with probability keep, else 0. It panics unless 0 < keep <= 1.
+// Mask returns 1/keep with probability keep, else 0. It panics unless 0 < keep <= 1.
 func (b Base) Mask(keep float64) *graph.Node {
 	if !(keep > 0 && keep <= 1) {
 		panic(fmt.Errorf("a mask of noise keeps entries with probability %g; it must be above 0 and at most 1", keep))
@@ -474,8 +462,8 @@ type gaussian struct{}
 // Sample implements Distribution.
 func (gaussian) Sample(b Base) *graph.Node { return b.Normal() }
 
-// Uniform01 is U[0, 1), what the authors' code draws in place of
-// N(0, 1): its mean is 1/2 and its standard deviation 1/sqrt(12) = 0.289.
+// Uniform01 is U[0, 1), which the authors' code draws instead of N(0, 1). Its mean is 1/2, its standard deviation
+// 1/sqrt(12) = 0.289.
 func Uniform01() Distribution { return uniform01{} }
 
 type uniform01 struct{}
@@ -497,25 +485,22 @@ type dropoutMask struct{ keep float64 }
 // Sample implements Distribution.
 func (d dropoutMask) Sample(b Base) *graph.Node { return b.Mask(d.keep) }
 
-// StudentT is Student's t with Nu > 0 degrees of freedom, one of the heavy-tailed
-// distributions that the paper suggests in place of the Gaussian (section 2.4).
-// Its mean is 0 for Nu > 1 and its variance Nu/(Nu-2) for Nu > 2, infinite up to
-// there; for large Nu it is N(0, 1).
+// StudentT is Student's t with Nu > 0 degrees of freedom, one of the heavy-tailed distributions that the paper suggests
+// instead of the Gaussian (section 2.4). Its mean is 0 for Nu > 1. Its variance is Nu/(Nu-2) for Nu > 2, and infinite
+// or undefined for smaller Nu. For large Nu it is N(0, 1). Sample panics if Nu is out of range.
 type StudentT struct {
 	Nu float64
-	// UnitVariance divides the draws by sqrt(Nu/(Nu-2)), so that a layer's noise
-	// has the variance that its gamma and beta say. It needs Nu > 2.
+	// UnitVariance divides the draws by sqrt(Nu/(Nu-2)), so that a layer's noise has the variance given by its gamma
+	// and beta. It needs Nu > 2.
 	UnitVariance bool
 }
 
-// Sample implements Distribution. It is the polar method of Bailey (1994): for U
-// and V uniform on (0, 1),
+// Sample implements Distribution by the polar method of Bailey (1994). For U and V uniform on (0, 1),
 //
 //	sqrt(Nu (U^(-2/Nu) - 1)) cos 2 pi V
 //
-// has the t distribution exactly. The draws of U are at least 2^-24, so that none
-// is larger than sqrt(Nu (2^(48/Nu) - 1)), which is 2e14 for Nu = 1/2, 2e7 for
-// Nu = 1 and 62 for Nu = 5; in single precision it overflows for Nu below 3/8.
+// has exactly the t distribution. U is at least 2^-24, so that no draw is larger than sqrt(Nu (2^(48/Nu) - 1)): 2e14
+// for Nu = 1/2, 2e7 for Nu = 1, 62 for Nu = 5. In single precision it overflows for Nu below 3/8.
 func (t StudentT) Sample(b Base) *graph.Node {
 	if !(t.Nu > 0) || t.UnitVariance && !(t.Nu > 2) {
 		panic(fmt.Errorf("stochastic.StudentT: %g degrees of freedom; they must be above 0, and above 2 for UnitVariance", t.Nu))

@@ -12,13 +12,12 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Seeded draws noise on the host that depends only on a seed, the replica, the numbers of sample and example, and the place
-// in the network: not on earlier draws, nor on how many examples or samples a graph computes at once. Noise that all
-// examples share, such as that of weights, does not depend on the example.
+// Seeded draws noise on the host that depends only on a seed, the replica, the numbers of sample and example, and the
+// place in the network. It does not depend on earlier draws, or on how many examples or samples a graph computes at
+// once. Noise that all examples share, such as noise of weights, does not depend on the example.
 //
-// It compares the shapes of a draw in two graphs with different numbers of examples: the axis that differs is that of the
-// examples, along which the entries of an example must be next to each other. Call Trace and build such a graph before a
-// graph with NewBuffers.
+// To find the axis of examples, Seeded compares the shapes of each draw in two graphs with different numbers of
+// examples. Build a graph with Trace before a graph with NewBuffers.
 type Seeded struct {
 	seed       uint64
 	replicas   []uint64 // seeds
@@ -36,16 +35,15 @@ type Seeded struct {
 	sample, example int  // the first ones of the next execution
 }
 
-// NewSeeded makes a source for one seed and the seeds of the replicas. replicated says
-// whether activations have a replica axis; without one there is one replica.
+// NewSeeded returns a source for one seed and the seeds of the replicas. replicated says whether activations have a
+// replica axis; without one, replicas has one seed.
 func NewSeeded(seed uint64, replicas []uint64, replicated bool) *Seeded {
 	source := rand.NewChaCha8([32]byte{})
 	return &Seeded{seed: seed, replicas: replicas, replicated: replicated, source: source, stream: rand.New(source)}
 }
 
-// Trace returns the NoiseSource of a graph that applies the network once, to so many
-// examples. It notes the shapes of the draws, and its noise is zero. The graphs of
-// NewBuffers must have other numbers of examples.
+// Trace returns the NoiseSource of a graph that applies the network once, to so many examples. The source records the
+// shapes of the draws; its noise is zero. Graphs of NewBuffers must have another number of examples.
 func (s *Seeded) Trace(examples int) NoiseSource {
 	s.traced, s.tracedExamples = nil, examples
 	return tracer{s}
@@ -63,21 +61,22 @@ func (t tracer) Draw(_ *model.Scope, g *graph.Graph, d Distribution, shape shape
 	}})
 }
 
-// NewBuffers returns the NoiseSource of graphs that apply the network so many times,
-// each time for the next sample. Call At before each execution.
+// NewBuffers returns the NoiseSource of a graph that applies the network copies times, for as many consecutive samples.
+// Call At before each execution.
 func (s *Seeded) NewBuffers(copies int) *NoiseBuffers {
 	s.copies = copies
 	return &NoiseBuffers{source: s, scope: fmt.Sprintf("%sseeded_%d", noiseScope, seededGraphs.Add(1))}
 }
 
-// Rows says that the examples of a graph are so many examples once for each of several samples, first those of the first
-// sample.
+// Rows says that a graph's batch has so many examples for each of several samples: all examples of the first sample,
+// then those of the next.
 func (s *Seeded) Rows(examples int) { s.rows = examples }
 
-// Alike says that all examples have the noise of the example 0.
+// Alike gives all examples the noise of example 0.
 func (s *Seeded) Alike() { s.alike = true }
 
-// Apart says whether there is noise, and each example has its own; other has traced the same network with other examples.
+// Apart reports whether the network draws noise, and each example its own. other must have traced the same network with
+// another number of examples.
 func (s *Seeded) Apart(other *Seeded) bool {
 	for i, shape := range s.traced {
 		if _, shared, err := example(shape, other.traced[i], other.tracedExamples); err != nil || shared {
@@ -90,7 +89,7 @@ func (s *Seeded) Apart(other *Seeded) bool {
 // seededGraphs counts the graphs of Seeded in this process, whose buffers may be in one store.
 var seededGraphs atomic.Uint64
 
-// At says which sample and which example are the first of the next execution.
+// At sets the numbers of the first sample and the first example of the next execution.
 func (s *Seeded) At(sample, example int) { s.sample, s.example = sample, example }
 
 // replicaAxis implements noiseFiller.
