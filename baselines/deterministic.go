@@ -8,7 +8,7 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Deterministic is the family of plain layers, y = x W + b.
+// Deterministic is the family of layers without uncertainty, y = x W + b.
 type Deterministic struct{}
 
 // Dense returns x W + b, [..., batch, in] -> [..., batch, units].

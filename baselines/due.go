@@ -19,9 +19,8 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// DUE is deterministic uncertainty estimation (van Amersfoort et al. 2021): the
-// hidden layers are SpectralNormed, and the head is a sparse variational Gaussian
-// process on their features h (Titsias 2009; Hensman et al. 2015). With M
+// DUE is deterministic uncertainty estimation (van Amersfoort et al. 2021). The hidden layers are SpectralNormed. The
+// head is a sparse variational Gaussian process on their features h (Titsias 2009; Hensman et al. 2015). With M
 // inducing points Z, and L the Cholesky factor of the kernel matrix K(Z, Z),
 //
 //	k(a, b) = o exp(-|a - b|^2 / (2 l^2)),
@@ -29,42 +28,38 @@ import (
 //	a(h) = L^-1 K(Z, h),
 //	q(f(h)) = N(c + a^T m,  k(h, h) - a^T a + |S^T a|^2).
 //
-// There is one process for each class, with its own m, S, constant mean c, length
-// scale l and output scale o; the inducing points are shared, as in the authors'
-// code. The objective is the mean of -log p(y | f(h)) over q plus KL(q(v) || p(v)) / N.
-// All parameters of the head have role Variational: the bound itself regularises
-// them, so that they take no weight decay.
+// Each class has its own process, with its own m, S, constant mean c, length scale l and output scale o; all share the
+// inducing points, as in the authors' code. The objective is the mean of -log p(y | f(h)) over q plus KL(q(v) || p(v))
+// / N. All parameters of the head have the role Variational, without weight decay, because the bound regularises them.
 //
-// DUE is a family whose Dense is the head: for nets.ResNet, of whose layers the
-// last alone is dense, and for nets.ResidualMLP as its Head. Dense and Moments
-// panic, with what to do, where Start was not set: see StartFrom.
+// DUE is a family whose Dense is the head: use it for nets.ResNet, whose only dense layer is the last, or as the Head
+// of nets.ResidualMLP. Set Start by StartFrom; Dense and Moments panic without it, with an error that says what to do.
 type DUE struct {
 	Hidden SpectralNormed
-	// Start holds the inducing points to start from, of each replica, or one for all.
+	// Start has the initial inducing points of each replica, or one element for all replicas.
 	Start []Inducing
-	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means
-	// 1e-4, or in double precision 1e-6.
+	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means 1e-4 in single and 1e-6 in double
+	// precision.
 	Jitter     float64
 	Likelihood Likelihood
 }
 
-// Conv is that of SpectralNormed.
+// Conv is SpectralNormed.Conv.
 func (l DUE) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	return l.Hidden.Conv(s, x, c)
 }
 
-// Norm is that of SpectralNormed.
+// Norm is SpectralNormed.Norm.
 func (l DUE) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
-// Dense is the head, for h of [..., n, width] and K = units processes; it adds the
-// KL divergence. For Gaussian it returns a draw of f, [..., n, K]. For Softmax it
-// returns, in training, 32 draws, [32, n, K], whose cross-entropies a trainer averages
-// (likelihood.Categorical), and in evaluation log mean_s softmax(f_s), [n, K], whose
-// softmax is the predictive distribution. The authors' code scores images out of
-// distribution by 32 draws, and trains with 10, GPyTorch's default.
+// Dense is the head, for h of [..., n, width] and K = units processes. It adds the KL. For Gaussian it returns a draw
+// of f, [..., n, K]. For Softmax, in training, it returns 32 draws, [32, n, K], over which likelihood.Categorical
+// averages the cross-entropy. For Softmax, in evaluation, it returns the logarithm of the predictive distribution, log
+// mean_s softmax(f_s), [n, K]. The authors' code also uses 32 draws to score images, but trains with 10, GPyTorch's
+// default. Softmax has no replicas; Dense panics with them.
 //
-// Logits of the latter kind sum to one after exp, so that they have no
-// Dempster-Shafer score; the predictive entropy is DUE's.
+// A Dempster-Shafer score of these logits says nothing, because their exponentials always sum to one. Use the
+// predictive entropy.
 func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	p := l.process(s, x, units)
 	stochastic.LayerLossesOf(x.Graph()).AddKL(p.kl())
@@ -87,7 +82,7 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Reshape(logMean, n, units)
 }
 
-// Moments are the mean and the variance of f, [..., n, units] each.
+// Moments returns the mean and the variance of f, [..., n, units] each.
 func (l DUE) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
 	return l.process(s, x, units).moments()
 }
@@ -231,9 +226,9 @@ func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
 	}
 }
 
-// Check returns FailedReplicas if K(Z, Z) had no Cholesky factor at some step of
-// the training of the head at the given scope, such as "/model/network/output",
-// wrapping linalg.ErrNotPositiveDefinite.
+// Check returns FailedReplicas if K(Z, Z) had no Cholesky factor at some training step; the error wraps
+// linalg.ErrNotPositiveDefinite. head is the scope of the head, such as nets.HeadScope. It is an error if the head is
+// not in the store.
 func (l DUE) Check(store *model.Store, head string) error {
 	pivots, _, err := params.Values(store, model.JoinPath(head, leastPivot))
 	if err != nil {
@@ -248,18 +243,17 @@ func (l DUE) Check(store *model.Store, head string) error {
 	return failed.asError()
 }
 
-// Inducing is where the inducing points of DUE start.
+// Inducing is the initial state of DUE's inducing points.
 type Inducing struct {
-	Points      []float64 // M of them, row-major
+	Points      []float64 // [M, width] row-major
 	LengthScale float64
 }
 
-// StartFrom makes the start of DUE from features, row-major with width columns,
-// of the untrained network at training inputs, about a thousand of them: count
-// inducing points by k-means, and as length scale the mean distance of two
-// features, as the authors' code does. Initial values depend on seed and path
-// alone, so that the features can come of another model of the same seed, whose
-// network is Headless (see Headless).
+// StartFrom returns DUE's initial state: count inducing points, the k-means centres of the features, and as length
+// scale the mean distance of two features, as in the authors' code. features, row-major with width columns, are those
+// of the untrained network at about a thousand training inputs. They may come from another model with the same seed and
+// Headless layers, since initial values depend only on seed and path. It is an error if features are NaN, infinite or
+// all equal, or fewer than count.
 func StartFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
 	if i := params.NotFinite(features); i >= 0 {
 		return Inducing{}, fmt.Errorf("inducing points: feature %d of %d is %g; has the network diverged, or have inputs no value?", i, len(features), features[i])

@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// A Likelihood is what a Gaussian process f is observed through.
+// A Likelihood is the distribution of the observation y given the Gaussian process f.
 type Likelihood int
 
 const (
 	// Softmax is p(y | f) = softmax(f)_y, with one f for each class.
 	Softmax Likelihood = iota
-	// Gaussian is p(y | f) = N(f, sigma^2), whose sigma is not the layer's own.
+	// Gaussian is p(y | f) = N(f, sigma^2), where sigma belongs to the model's likelihood.Gaussian and not to the
+	// layer.
 	Gaussian
 )
 
-// FailedReplicas is the error of models whose Gaussian processes had a matrix
-// without a Cholesky factor, by the number of the replica. Other replicas are not
-// affected.
+// FailedReplicas has an error for each replica whose Gaussian process could not be computed, by the number of the
+// replica. Other replicas are not affected.
 type FailedReplicas map[int]error
 
-// Error names the replicas in order.
+// Error lists the replicas in order with their errors.
 func (f FailedReplicas) Error() string { return fmt.Sprintf("replicas %v", map[int]error(f)) }
 
 // Unwrap returns the errors of the replicas.

@@ -11,12 +11,12 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// MCDropout is Monte Carlo dropout (Gal & Ghahramani 2016): each input of each
-// layer is dropped with probability Rate, in training and in prediction alike,
+// MCDropout is Monte Carlo dropout (Gal & Ghahramani 2016). Each input of each layer is dropped with probability Rate,
+// in training and in prediction,
 //
 //	y = (x * mask) W + b,   mask = Bernoulli(1 - Rate) / (1 - Rate).
 //
-// It has no KL term.
+// It has no KL.
 type MCDropout struct {
 	Rate float64 // 0 means 0.1; for no dropout use Deterministic
 }
@@ -27,9 +27,8 @@ func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return params.Dense(s, graph.Mul(x, mask), units)
 }
 
-// Conv is Dense with a convolution in the place of x W: every pixel of every
-// channel is dropped by itself, also those of the network's input image. It maps
-// [channels, batch, height, width] to [filters, batch, height', width'].
+// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
+// width']. Every pixel of every channel is dropped separately, in the network's input image too.
 func (l MCDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	pixels := conv.Channels(x)
 	mask := conv.Noise(s, pixels, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)))

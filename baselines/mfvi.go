@@ -10,15 +10,14 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// MFVI is mean-field variational inference (Blundell et al. 2015): every weight
-// has an independent Gaussian posterior,
+// MFVI is mean-field variational inference (Blundell et al. 2015). Every weight has an independent Gaussian posterior,
 //
-//	y = x W + b,   W = mu + sigma eps,   q(W_ij) = N(mu_ij, sigma_ij^2),   p(W_ij) = N(0, PriorStd^2),
+//	y = x W + b,   W = mu + sigma eps,   q(W_ij) = N(mu_ij, sigma_ij^2),   p(W_ij) = N(0, PriorStd^2).
 //
-// with one draw of W for each execution and a deterministic bias that starts at 0.
+// All examples share the draw of W. The bias is deterministic and starts at 0.
 type MFVI struct {
 	PriorStd float64 // 0 means 0.1
-	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
+	InitStd  float64 // initial posterior standard deviation; 0 means 1e-3
 }
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the weights' KL.
@@ -33,9 +32,8 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return ops.Affine(x, weights, params.New(s, x, "bias", params.Weight, params.Constant(0), 1, units))
 }
 
-// Conv is Dense with a convolution in the place of x W: one draw of the kernel
-// for each execution. It maps [channels, batch, height, width] to [filters,
-// batch, height', width'] and adds the kernel's KL.
+// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
+// width']. All examples share the draw of the kernel. It adds the kernel's KL.
 func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	like, fanIn := conv.Channels(x), c.FanIn(x)
 	mean := params.New(s, like, "weights_mean", params.Variational, params.KaimingNormal(fanIn), c.Filters, fanIn)

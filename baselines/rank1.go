@@ -9,23 +9,20 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// Rank1 is the rank-1 Bayesian neural network (Dusenberry et al. 2020): the
-// inputs and the outputs of each layer are multiplied by Gaussian factors,
+// Rank1 is the rank-1 Bayesian neural network (Dusenberry et al. 2020). The inputs and the outputs of each layer are
+// multiplied by Gaussian factors r and s, drawn for each example:
 //
 //	y = s * ((r * x) W + b),   q(r_i) = N(mu_i, sigma_i^2),   p(r_i) = N(1, PriorStd^2),
 //
-// and likewise s; both are drawn anew for each example.
+// and likewise for s.
 //
-// s scales the bias too, as in the paper's released code, which wraps a whole linear
-// layer. In the original method the factors perturb the weights alone, W * r s^T, and
-// the bias is added last, as in its authors' library (edward2, layers.DenseRank1):
-// s * ((r * x) W) + b.
+// Here s multiplies the bias too, as in the released code of Park & Blei. In the original method the bias is added
+// last, s * ((r * x) W) + b, as in its authors' library (edward2, layers.DenseRank1).
 type Rank1 struct {
 	PriorStd float64 // 0 means 0.1 (section 4: searched over {0.01, 0.1, 1})
-	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
-	// Tied draws the factors of Conv once for each channel and example, as the
-	// original method does. By default they are drawn anew for each pixel too, as
-	// in the authors' code.
+	InitStd  float64 // initial posterior standard deviation; 0 means 1e-3
+	// Tied draws the factors of Conv once for each channel and example, as the original method does. By default Conv
+	// draws them for each pixel, as the code of Park & Blei does.
 	Tied bool
 }
 
@@ -45,10 +42,9 @@ func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.
 	return graph.Add(graph.Mul(eps, std(logVar)), mean)
 }
 
-// Conv is Dense with a convolution in the place of x W, and one posterior for
-// each input channel and each filter. It maps [channels, batch, height, width] to
-// [filters, batch, height', width'] and adds the factors' KL, once for each
-// channel and filter, however many draws are made of a factor.
+// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
+// width']. Each input channel and each filter has one posterior. It adds the factors' KL, once for each channel and
+// filter, however often a factor is drawn.
 func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	y := conv.Layer(s, l.scaleChannels(s, x, "input"), c)
 	return l.scaleChannels(s, y, "output")

@@ -18,46 +18,42 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// SNGP is the spectral-normalised neural Gaussian process (Liu et al. 2020): the
-// hidden layers are SpectralNormed, and the head is a Gaussian process with a
-// radial kernel of length scale l, approximated by D random Fourier features,
+// SNGP is the spectral-normalised neural Gaussian process (Liu et al. 2020). The hidden layers are SpectralNormed. The
+// head is a Gaussian process with a radial kernel of length scale l, approximated by D random Fourier features with
+// fixed W and b:
 //
 //	phi(h) = cos(h W / l + b) / FeatureScale,   W_ij ~ N(0, 1),   b_j ~ U(0, 2 pi),
-//	f_k = phi(h) beta_k + c_k,                  p(beta_k) = N(0, I),
+//	f_k = phi(h) beta_k + c_k,                  p(beta_k) = N(0, I).
 //
-// with W and b fixed. beta is trained as any weight; its posterior is Laplace's
-// approximation, whose covariance is found once after training by Posterior:
+// beta is trained like any weight. Its posterior is Laplace's approximation, whose covariance Posterior computes once
+// after training:
 //
 //	var f(h) = phi(h) P^-1 phi(h)^T,   P = I + sum_i phi(h_i)^T phi(h_i) / sigma^2,
 //
-// where sigma = 1 but for Gaussian. (Their equation 9 has a covariance for each
-// class, and a weight for each example.) The sum is over the last epoch of the
-// training, during which weights and augmentation change. Posterior makes the
-// covariance a part of the model: one that is exported after it (checkpoint.Export)
-// predicts as it does where it is loaded.
+// where sigma = 1 for Softmax. (Their equation 9 has a covariance for each class, and weights of examples.) The sum is
+// over the last epoch, during which weights and augmentation change. The covariance belongs to the model: export it
+// (checkpoint.Export) after Posterior.
 //
-// SNGP is a family whose Dense is the head: for nets.ResNet, of whose layers the
-// last alone is dense, and for nets.ResidualMLP as its Head. The zero value, with
-// Orthogonal, has the settings of the DUE authors' code, with which the paper ran
-// it; Examples must be set. For a regression Plain is usual, with a prior variance of 1.
+// SNGP is a family whose Dense is the head: use it for nets.ResNet, whose only dense layer is the last, or as the Head
+// of nets.ResidualMLP. The zero value with Orthogonal has the settings of the DUE authors' code, which the paper used.
+// Set Examples. For a regression, Plain with a prior variance of 1 is usual.
 type SNGP struct {
 	Hidden SpectralNormed
-	// Examples is the number of training examples N, in every replica the same: the
-	// padding of shorter replicas' batches would count as examples.
+	// Examples is the number N of training examples, the same in every replica, because padded rows would count as
+	// examples.
 	Examples int
 	// RandomFeatures is D; 0 means 1024.
 	RandomFeatures int
-	// Plain takes h as it is. Otherwise h is projected to 128 numbers by a fixed
-	// random matrix, and normalised by example (mean 0, variance 1, then a trained
-	// scale and shift).
+	// Plain uses h itself. Otherwise a fixed random matrix projects h to 128 numbers, which are normalised for each
+	// example (mean 0, variance 1, then a trained scale and shift).
 	Plain bool
 	// LengthScale is l; 0 means 1.
 	LengthScale float64
-	// FeatureScale divides the cosines; 0 means 2. With sqrt(D/2) the prior
-	// variance of f is 1, with any other s it is D / (2 s^2).
+	// FeatureScale divides the cosines; 0 means 2. The prior variance of f is D / (2 FeatureScale^2), which is 1 for
+	// sqrt(D/2).
 	FeatureScale float64
-	// Orthogonal draws W in blocks of orthogonal columns with the same lengths as
-	// those of Gaussian ones, which makes the kernel's error smaller.
+	// Orthogonal draws W in blocks of orthogonal columns, with lengths distributed as for Gaussian columns. This
+	// reduces the kernel's error.
 	Orthogonal bool
 	Likelihood Likelihood
 }
@@ -69,12 +65,12 @@ const (
 	meanField = 25
 )
 
-// Conv is that of SpectralNormed.
+// Conv is SpectralNormed.Conv.
 func (l SNGP) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	return l.Hidden.Conv(s, x, c)
 }
 
-// Norm is that of SpectralNormed.
+// Norm is SpectralNormed.Norm.
 func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
 // filled has the usual settings in the place of zeros. It panics on settings that cannot be, at the first training step.
@@ -85,10 +81,9 @@ func (l SNGP) filled() SNGP {
 	return l
 }
 
-// Dense is the head, [..., n, width] -> [..., n, units]. In training it returns
-// the mean of f and adds the batch to P. In evaluation, for Softmax, it returns
-// the mean-field logits; for Gaussian, a draw of f at each input by itself.
-// It panics in evaluation before Posterior was called.
+// Dense is the head, [..., n, width] -> [..., n, units]. In training it returns the mean of f and adds the batch to P.
+// In evaluation it returns, for Softmax, the mean-field logits, and for Gaussian a draw of f for each input separately.
+// It panics in evaluation before Posterior was called, and on invalid settings.
 func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	l = l.filled()
 	if s.Store().IsTraining(x.Graph()) {
@@ -105,8 +100,8 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Div(mean, scale)
 }
 
-// Moments are the posterior mean of f, [..., n, units], and its variance, which all
-// units have, [..., n, 1]. It panics before Posterior was called.
+// Moments returns the posterior mean of f, [..., n, units], and its variance, the same for all units, [..., n, 1]. It
+// panics before Posterior was called.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
 	phi, mean := l.filled().mean(s, x, units)
 	markUsed(s, phi)
@@ -210,16 +205,14 @@ func (l SNGP) accumulate(s *model.Scope, phi *graph.Node) {
 	seen.SetNodeValue(graph.AddScalar(graph.Mul(before, keep), float64(n)))
 }
 
-// Posterior computes the covariance from the sum that the training has left, for
-// the head at the given scope, such as "/model/network/output", in double
-// precision on the host. noiseVariance is sigma^2 of each replica
-// (nets.Model.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
+// Posterior computes the covariance from the sum of the last epoch, for the head in the given scope, such as
+// nets.HeadScope, in double precision on the host. noiseVariance is sigma^2 of each replica
+// (nets.Model.NoiseVariances); omit it for Softmax. Call Posterior again if you train the model further.
 //
-// It returns an error if the sum is not that of one whole epoch, as after a training
-// that was stopped within one and did not resume from a checkpoint. It returns
-// FailedReplicas if a noise variance is not positive, as after a replica has diverged,
-// or, wrapping linalg.ErrNotPositiveDefinite, if a P has no Cholesky factor: the
-// covariance of the replica is then zero.
+// It is an error if the sum is not one of a whole epoch, as after a training that was stopped within an epoch and not
+// resumed. Posterior returns FailedReplicas if a noise variance is not positive and finite, as after a divergence, or
+// if P has no Cholesky factor (the error wraps linalg.ErrNotPositiveDefinite). The covariance of these replicas is then
+// zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {

@@ -14,25 +14,24 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// SpectralNormed is the family of deterministic layers that do not stretch
-// distances by more than a bound c: the weights W are trained, and
+// SpectralNormed is the family of deterministic layers that stretch distances by at most a bound c. W is trained, and
+// the layer applies
 //
-//	W / max(1, sigma(W)/c)
+//	W / max(1, sigma(W)/c),
 //
-// is applied, where sigma is the largest singular value. With residual
-// connections, which keep distances from vanishing, inputs far from the data then
-// have features far from theirs, on which SNGP and DUE rely (Liu et al. 2020,
+// where sigma(W) is the largest singular value. Residual connections keep distances from vanishing. Together they keep
+// the features of inputs far from the data far from the data's features, which SNGP and DUE need (Liu et al. 2020,
 // section 3.2; van Amersfoort et al. 2021, section 3.1).
 //
-// sigma is found by power iteration (Miyato et al. 2018) from a vector that is
-// kept from step to step (role Running): each training step makes one iteration,
+// sigma is computed by power iteration (Miyato et al. 2018) from a vector u that is kept between steps (role Running).
+// Each training step makes one iteration,
 //
 //	v = W^T u / |W^T u|,   u = W v / |W v|,   sigma = u^T W v,
 //
-// with u and v constants for the gradient; in evaluation u stays. It is a lower
-// bound of the norm, close after many steps of slowly moving weights.
+// where u and v are constants for the gradient; evaluation does not change u. The result is a lower bound of the norm,
+// which is close once the weights move slowly.
 type SpectralNormed struct {
-	Bound float64 // c; 0 means 3, as DUE has it. 6 in uncertainty-baselines.
+	Bound float64 // c; 0 means 3, as in DUE; uncertainty-baselines has 6
 }
 
 // Dense returns x W/max(1, sigma/c) + b, [..., batch, in] -> [..., batch, units].
@@ -42,25 +41,22 @@ func (l SpectralNormed) Dense(s *model.Scope, x *graph.Node, units int) *graph.N
 	return ops.Affine(x, l.bounded(s, w, matrixMap(units)), params.Bias(s, x, units))
 }
 
-// Conv returns the convolution of x with the bounded kernel, [channels, batch,
-// height, width] -> [filters, batch, height', width']. The norm is that of the
-// map of an image of the size of x, zeros around it included; the layer keeps a
-// vector of that size, so that it is for images of one size.
+// Conv returns the convolution of x with the bounded kernel, [channels, batch, height, width] -> [filters, batch,
+// height', width']. The bounded norm is that of the map on images of the size of x, zero padding included. All images
+// must have one size, because the layer keeps a vector of this size.
 func (l SpectralNormed) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	fanIn := c.FanIn(x)
 	kernel := params.New(s, conv.Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	return conv.AddBias(s, conv.Convolve(x, l.bounded(s, kernel, convolutionMap(x, c)), c.Window), c, fanIn)
 }
 
-// Norm is batch normalisation whose largest factor is bounded as well, as in
-// DUE: with the running variances, the scale is
+// Norm returns the batch normalisation of x with a bounded scale, as in DUE. With the running variances,
 //
-//	scale / max(1, L/c),   L = max_j |scale_j| / sqrt(variance_j + 1e-5),
+//	scale / max(1, L/c),   L = max_j |scale_j| / sqrt(variance_j + 1e-5).
 //
-// and the shift stays. (In training the variances of the batch may stretch a
-// little more. The running ones follow each batch by a tenth, as in all networks
-// of this project; in the DUE authors' code by a hundredth, which takes more steps
-// than a short training has.)
+// The shift is not changed. In training, which uses the variances of the batch, the layer may stretch a little more.
+// The running variances move a tenth of the way in each step, as in all networks of this project; in the DUE authors'
+// code a hundredth, which is too slow for short trainings.
 func (l SpectralNormed) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 	y, g := conv.BatchNorm(s, x), x.Graph()
 	of := func(name string) *graph.Node {

@@ -12,20 +12,20 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// VDropout is variational Gaussian dropout (Kingma et al. 2015): the output of
-// each layer is multiplied by Gaussian noise of variance alpha,
+// VDropout is variational Gaussian dropout (Kingma et al. 2015). The output of each layer is multiplied by Gaussian
+// noise of mean 1 and variance alpha,
 //
 //	y = (x W + b) (1 + sqrt(min(alpha, 1)) eps),   eps ~ N(0, 1).
 //
-// alpha is fixed, as in the paper, which found that adapting it under-fits.
+// alpha is fixed, as in the paper, which found that training it under-fits. The KL is the one from the log-uniform
+// prior, up to a constant (their equation 14).
 type VDropout struct {
 	Alpha float64 // 0 means 0.1
-	// Adaptive trains alpha, one for each unit. The noise is that of min(alpha, 1), the KL
-	// that of alpha itself, as in the authors' code. Above alpha = 1 only the KL has a
-	// gradient, and its cubic approximation decreases without bound: the loss then has no
-	// minimum; the predictions are those of alpha = 1.
+	// Adaptive trains alpha, one for each unit. The noise has min(alpha, 1), and the KL has alpha, as in the authors'
+	// code. Above alpha = 1 only the KL has a gradient. Its cubic approximation decreases without bound, so that the
+	// loss has no minimum; the predictions remain those of alpha = 1.
 	Adaptive bool
-	// DoubledConvAlpha makes Conv start at 2 Alpha, as the authors' code does.
+	// DoubledConvAlpha starts Conv at 2 Alpha, as the authors' code does.
 	DoubledConvAlpha bool
 }
 
@@ -46,9 +46,8 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Mul(y, graph.AddScalar(graph.Mul(eps, graph.Sqrt(alpha)), 1))
 }
 
-// Conv is Dense with a convolution in the place of x W, with noise drawn for
-// each pixel and one alpha for each filter. It maps [channels, batch, height,
-// width] to [filters, batch, height', width'] and adds the KL.
+// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
+// width']. It draws noise for each pixel, has one alpha for each filter, and adds the KL.
 func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	if l.DoubledConvAlpha {

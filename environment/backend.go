@@ -14,54 +14,47 @@ import (
 	"densityuncertainty/environment/programs"
 )
 
-// ConfigVariable names the environment variable that overrides the choice of
-// backend, "GOMLX_BACKEND". Its values have the form name:options, for example
-// "go:ops_sequential", "xla:cpu", "xla:cuda" or "xla:/path/to/plugin.so".
+// ConfigVariable is the environment variable that sets the backend, "GOMLX_BACKEND". Its values have the form
+// name:options, such as "go:ops_sequential", "xla:cpu", "xla:cuda" or "xla:/path/to/plugin.so".
 const ConfigVariable = compute.ConfigEnvVar
 
-// GoSequential is the configuration of the pure Go backend for small networks: the
-// operations of a graph run one after the other. They are too short to run beside each
-// other: with [GoParallel] a step of 20 density MLPs takes 15% more processor time.
+// GoSequential configures the pure Go backend for small networks: the operations of a graph run one after the other.
+// They are too short to run in parallel: with [GoParallel] a step of 20 density MLPs takes 15% more processor time.
 const GoSequential = gobackend.BackendName + ":ops_sequential"
 
-// GoParallel is the configuration of the pure Go backend for graphs of large
-// operations, as of images: operations that do not depend on each other run at the
-// same time. Results are those of [GoSequential], bit by bit; on two cores a training
-// step with density layers takes little more than half the time.
+// GoParallel configures the pure Go backend for large operations, as for images: independent operations run in
+// parallel. Results have the same bits as with [GoSequential]. On two cores a training step with density layers takes
+// little more than half the time.
 const GoParallel = gobackend.BackendName + ":parallelism=-1"
 
-// Work is what a backend is to compute.
+// Work is a kind of work, for which OpenFor chooses a backend.
 type Work int
 
 const (
-	// SmallNetworks are perceptrons, whose operations are too short to run beside
-	// each other.
+	// SmallNetworks are perceptrons, whose operations are too short to run in parallel.
 	SmallNetworks Work = iota
 	// Images are convolutional networks.
 	Images
-	// ShortTrainings are of small networks that are trained in less time than it
-	// takes XLA to compile them.
+	// ShortTrainings are trainings of small networks that take less time than XLA takes to compile them.
 	ShortTrainings
 )
 
 // ErrBackend is wrapped by every error of [Open].
 var ErrBackend = errors.New("no compute backend")
 
-// Open is OpenFor small networks.
+// Open is OpenFor(SmallNetworks).
 func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 
-// OpenFor returns the compute backend to use for a kind of work, and one line that
-// says what was chosen and why, to be shown to the user.
+// OpenFor opens the compute backend for a kind of work. It also returns one line for the user that says what was chosen
+// and why.
 //
-// With GOMLX_BACKEND set to a value that is not blank, it uses exactly that
-// backend or fails with an error that names the value. Otherwise it tries, in
-// this order, the XLA plugins found on this machine, which are the fastest but for
-// short trainings (for images CUDA and then CPU, for small networks CPU), and the pure
-// Go backend, as [GoSequential] or, for images, as [GoParallel]. For short trainings it
-// uses the pure Go backend. XLA plugins are used only if they are already installed.
+// If GOMLX_BACKEND is set and not blank, OpenFor opens exactly this backend, or returns an error that names the value.
+// Otherwise it tries the installed XLA plugins, which are fastest (for images CUDA and then CPU, for small networks
+// CPU), and then the pure Go backend, as [GoParallel] for images and [GoSequential] otherwise. For short trainings it
+// opens the pure Go backend. It never downloads a plugin.
 //
-// On a GPU, convolutions and products of float32 keep 11 binary digits of their factors
-// (TF32), as PyTorch's convolutions do; with the option tf32=false they keep all.
+// On a GPU, convolutions and products of float32 keep 11 binary digits of their factors (TF32), as PyTorch's
+// convolutions do. With the option tf32=false they keep all.
 //
 // Errors wrap [ErrBackend].
 func OpenFor(work Work) (compute.Backend, string, error) {

@@ -22,18 +22,18 @@ import (
 	"github.com/gomlx/compute/gobackend"
 )
 
-// VersionVariable names the environment variable that gives the version of the
-// code where the program cannot know it, as in a container without git.
+// VersionVariable is the environment variable that gives the version of the code if the program cannot know it, as in a
+// container without git.
 const VersionVariable = "DENSITYUNCERTAINTY_VERSION"
 
-// Info says with what a result was computed. All fields are filled.
+// Info describes the backend and the code that computed a result. All fields are set.
 type Info struct {
-	Backend string `json:"backend"` // configuration that reopens the backend, as "go:ops_sequential" or "xla:cuda"
+	Backend string `json:"backend"` // configuration that reopens the backend, such as "go:ops_sequential" or "xla:cuda"
 	Device  string `json:"device"`  // processor model, number of cores and "simd" or "no simd" for the pure Go backend, or GPU model
 	Version string `json:"version"` // see Version
 }
 
-// Describe returns the facts about a backend that [Open] returned.
+// Describe returns the Info of a backend that [Open] or OpenFor returned.
 func Describe(backend compute.Backend) Info {
 	info := Info{Version: Version()}
 	if config, device, ok := describeXLA(backend); ok {
@@ -52,7 +52,7 @@ func vectors() string {
 	return "no simd"
 }
 
-// PureGo tells whether the backend is the pure Go one.
+// PureGo reports whether the backend is the pure Go backend.
 func (i Info) PureGo() bool {
 	name, _, _ := strings.Cut(i.Backend, ":")
 	return name == gobackend.BackendName
@@ -76,10 +76,15 @@ func goWorkers(backend compute.Backend) any {
 	return b.FieldByName("Workers").Interface()
 }
 
-// Version returns the version of this code: the revision that the program was built from, with "+dirty" when files had
-// been changed; or the module's version; or the value of DENSITYUNCERTAINTY_VERSION; or what git says now of the
-// checkout with the source, as for "go run", tests and the cells of notebooks; or "devel". Of a folder in the place of the
-// module (replace in go.mod) it is the revision, or "files-" and a digest of the Go files where that does not say what they are.
+// Version returns the version of this code, from the first source that has it:
+//
+//   - the revision from which the program was built, with "+dirty" if files had been changed;
+//   - the version of the module;
+//   - the variable DENSITYUNCERTAINTY_VERSION;
+//   - the revision of the checkout that has the source, for "go run", tests and notebook cells.
+//
+// Otherwise it is "devel". For a folder that replaces the module (replace in go.mod) it is the folder's revision, or
+// "files-" and a digest of the Go files.
 func Version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,3 +1,3 @@
-// Package notebook shows results in a notebook cell. Must and Check stop the cell at an error. Keep and Kept hand values on
-// to later cells, which are programs of their own. Explore shows a picture that follows sliders.
+// Package notebook shows results in a notebook cell. Must and Check stop the cell at an error. Keep and Kept pass
+// values to later cells, which are separate programs. Explore shows a picture with sliders.
 package notebook

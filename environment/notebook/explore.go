@@ -11,18 +11,18 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// A Slider is a number that a reader of a notebook moves, with the mouse or the arrow keys, through its positions.
+// A Slider lets the reader of a notebook choose one of several positions, with the mouse or the arrow keys.
 type Slider struct {
 	Name      string // for example "γ"
 	Positions []float64
-	Start     int // the number of the position where it is at first
+	Start     int // index of the initial position
 }
 
 // text is a position in words, without the digits lost in adding up steps such as 0.1.
 func (s Slider) text(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// Positions are all positions that [Explore] draws: those of each slider, with the others at their start. A slider without
-// a name or a start stops the cell.
+// Positions returns all positions that [Explore] draws: each position of each slider, with the other sliders at their
+// start. It stops the cell if a slider has no name or its start is out of range.
 func Positions(controls ...Slider) [][]float64 {
 	if len(controls) == 0 {
 		panic(errors.New("notebook.Explore: there is no slider"))
@@ -70,9 +70,9 @@ this.querySelectorAll('img').forEach((image, i) => (image.style.display = i === 
 {{- end}}
 </div>`))
 
-// Explore shows a drawing, an SVG document, that follows sliders. draw gets where they are, in their order. It is called for
-// all of [Positions] before anything is shown, so that the sliders move in saved notebooks, pages and slides, too. The
-// description says what the drawing shows, for those who cannot see it. Errors of draw stop the cell.
+// Explore shows a drawing, an SVG document, with sliders below it. draw gets the sliders' positions, in their order.
+// Explore calls it for all [Positions] first, so that the sliders also work in saved notebooks, pages and slides.
+// description says what the drawing shows, for readers who cannot see it. An error of draw stops the cell.
 func Explore(description string, draw func(at []float64) ([]byte, error), controls ...Slider) {
 	type slider struct {
 		Name, Text, Texts string

@@ -14,15 +14,14 @@ import (
 	"densityuncertainty/datasets"
 )
 
-// A Bitmap is a small picture with the words below it.
+// A Bitmap is a small picture with a caption.
 type Bitmap struct {
 	image.Image
 	Caption string
 }
 
-// Colour is the bitmap of an image of bytes, [3, height, width], row-major, the
-// red, green and blue planes one after the other. Bytes that are not three
-// planes of whole rows stop the cell.
+// Colour returns a bitmap of bytes [3, height, width], row-major: the red, green and blue planes. It stops the cell if
+// the bytes are not three planes of whole rows.
 func Colour(caption string, planes []byte, width int) Bitmap {
 	if width < 1 || len(planes) == 0 || len(planes)%(3*width) != 0 {
 		panic(fmt.Errorf("notebook.Colour: %q: %d bytes are not three planes of rows of %d", caption, len(planes), width))
@@ -30,9 +29,8 @@ func Colour(caption string, planes []byte, width int) Bitmap {
 	return Bitmap{datasets.Picture(planes, width), caption}
 }
 
-// Grey is the bitmap of a table of numbers, [height, width], row-major, in which
-// 0 and below are black, and high and above white. Numbers that are not whole
-// rows stop the cell, as does a NaN.
+// Grey returns a bitmap of numbers [height, width], row-major. 0 and below are black, high and above white. It stops
+// the cell if the numbers are not whole rows, or one is NaN.
 func Grey(caption string, values []float64, width int, high float64) Bitmap {
 	if width < 1 || len(values) == 0 || len(values)%width != 0 || !(high > 0) {
 		panic(fmt.Errorf("notebook.Grey: %q: %d values are not rows of %d, or %g is no positive end of the scale", caption, len(values), width, high))
@@ -48,8 +46,8 @@ func Grey(caption string, values []float64, width int, high float64) Bitmap {
 	return Bitmap{m, caption}
 }
 
-// Bitmaps shows bitmaps side by side with their captions, each enlarged to the
-// given width in pixels of the screen, with sharp edges. Without bitmaps or a width the cell stops.
+// Bitmaps shows bitmaps side by side with their captions, each enlarged to the given width in screen pixels, with sharp
+// edges. It stops the cell if there are no bitmaps or no width.
 func Bitmaps(width int, bitmaps ...Bitmap) {
 	if width < 1 || len(bitmaps) == 0 {
 		panic(fmt.Errorf("notebook.Bitmaps: %d bitmaps of width %d; give at least one, and at least 1", len(bitmaps), width))

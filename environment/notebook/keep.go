@@ -23,11 +23,11 @@ import (
 	"densityuncertainty/environment/atomicfile"
 )
 
-// Keep keeps a value under a name for [Kept] in later cells, which are programs of their own. In JupyterLab it is
-// there after a restart of the kernel too, in the folder out/kept of the checkout, until Keep is called with that name
-// again; elsewhere it ends with the kernel, and outside a notebook with the program.
+// Keep stores a value under a name, for [Kept] in later cells, which are separate programs. In JupyterLab the value is
+// stored in the folder out/kept of the checkout, also for after a restart of the kernel, until Keep is called again
+// with the name. In other notebooks it ends with the kernel, and outside a notebook with the program.
 //
-// Of structures only exported fields are kept. A type that cannot be kept, such as a model, stops the cell.
+// Only exported fields of structs are stored. A type that cannot be stored, such as a model, stops the cell.
 func Keep(name string, value any) {
 	var content []byte
 	err := keepable(reflect.TypeOf(value))
@@ -49,9 +49,9 @@ func Keep(name string, value any) {
 	Check(atomicfile.WriteBytes(path, Must(encode(record))))
 }
 
-// Kept returns the value that an earlier cell kept under the name, as a T. If none did, it says so and
-// ends the cell without failing the notebook. If the value was kept before the kernel was restarted, it says so.
-// Outside a notebook, where nothing but the program itself can have kept the value, it panics if there is none.
+// Kept returns the value that an earlier cell stored under the name, as a T; a value that is no T stops the cell. If
+// there is none, Kept says so and ends the cell without failing the notebook; outside a notebook it panics. If the
+// value was stored before a restart of the kernel, Kept says when.
 func Kept[T any](name string) T {
 	var value T
 	if err := gob.NewDecoder(bytes.NewReader(mustFind(name).Content)).Decode(&value); err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// Progress is a live bar for work whose size is known. In a notebook the bar
-// moves in place; elsewhere it is a line on standard error from time to time.
-// Its methods may be called from several goroutines.
+// Progress is a progress bar for work of known size. In a notebook the bar moves in place; elsewhere it is a line on
+// standard error from time to time. Its methods may be called from several goroutines.
 type Progress struct {
 	mu       sync.Mutex
 	label    string
@@ -26,8 +25,8 @@ type Progress struct {
 	shown    time.Time
 	finished bool
 
-	// Picture, if not nil, makes a vector drawing and describes it. It is shown below the bar, and made anew at most once in a
-	// second; no drawing leaves it out.
+	// Picture, if not nil, returns a vector drawing and its description, which are shown below the bar. It is called at
+	// most once a second. Nothing is shown for an empty drawing.
 	Picture func() (drawing []byte, description string)
 	image   string    // of Picture
 	drawn   time.Time // when it was made
@@ -37,8 +36,8 @@ type Progress struct {
 	every time.Duration // least time between two drawings
 }
 
-// NewProgress starts a progress bar for total steps of work, total > 0, and
-// shows it. Call [Progress.Finish] at the end.
+// NewProgress starts and shows a progress bar for total steps of work. It panics unless total > 0. Call
+// [Progress.Finish] at the end.
 func NewProgress(label string, total int) *Progress {
 	if In() {
 		// Ten pictures a second look continuous and cost nothing noticeable.
@@ -58,10 +57,9 @@ func newProgress(label string, total int, draw func(*Progress, time.Duration), e
 	return p
 }
 
-// Set says that done of the steps are finished, and notes what goes on now,
-// for example a loss. Values outside 0 to total are brought into that range.
-// Fewer steps than before are those of the next piece of work, as a prediction
-// after a training: the time left is then that piece's.
+// Set sets the number of finished steps, and a note on the present state, such as a loss. Numbers outside 0 to total
+// are clipped. A smaller number than before starts another piece of work, such as a prediction after a training, whose
+// remaining time is then shown.
 func (p *Progress) Set(done int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,10 +73,10 @@ func (p *Progress) Set(done int, note string) {
 	}
 }
 
-// SetPart is [Progress.Set] with the part of the work that is finished, from 0 to 1, which may be a rounded sum.
+// SetPart is [Progress.Set] with the finished fraction of the work, from 0 to 1; rounding errors do not matter.
 func (p *Progress) SetPart(done float64, note string) { p.Set(int(done*float64(p.total)+1e-6), note) }
 
-// Finish shows the last state and the time taken. Further calls do nothing.
+// Finish shows the final state and the time taken. Further calls do nothing.
 func (p *Progress) Finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

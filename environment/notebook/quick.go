@@ -6,14 +6,13 @@ import (
 	"strconv"
 )
 
-// FullVariable names the environment variable that asks for full runs,
-// "DENSITYUNCERTAINTY_FULL". It holds a Go boolean such as 1 or 0.
+// FullVariable is the environment variable that asks for full runs, "DENSITYUNCERTAINTY_FULL". Its value is a Go
+// boolean such as 1 or 0.
 const FullVariable = "DENSITYUNCERTAINTY_FULL"
 
-// Quick tells whether the notebook is to run in quick mode: the same code as a
-// full run with smaller numbers. It is the default; DENSITYUNCERTAINTY_FULL=1
-// asks for full runs. A value that is not a boolean stops the cell, because
-// guessing could pass off quick numbers as full ones.
+// Quick reports whether the notebook runs in quick mode, the default: the same code with smaller numbers.
+// DENSITYUNCERTAINTY_FULL=1 asks for full runs. A value that is no boolean stops the cell, so that quick numbers do not
+// pass for full ones.
 func Quick() bool {
 	value := os.Getenv(FullVariable)
 	if value == "" {
@@ -26,14 +25,14 @@ func Quick() bool {
 	return !full
 }
 
-// Must returns value, or stops the cell if there is an error. It wraps a call
-// that returns both: samples := notebook.Must(load(path)).
+// Must returns value, or stops the cell if err is not nil. Use it around a call that returns both: samples :=
+// notebook.Must(load(path)).
 func Must[T any](value T, err error) T {
 	Check(err)
 	return value
 }
 
-// Check stops the cell if there is an error.
+// Check stops the cell if err is not nil.
 func Check(err error) {
 	if err != nil {
 		panic(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// In tells whether the program runs as a notebook cell.
+// In reports whether the program runs as a notebook cell.
 func In() bool { return gonbui.IsNotebook }
 
 // send shows content of one media type, or replaces what was shown before

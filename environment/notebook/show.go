@@ -11,7 +11,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// Markdown shows text written in Markdown. Formulas stand between dollar signs.
+// Markdown shows Markdown text, with formulas between dollar signs.
 func Markdown(text string) {
 	if !In() {
 		say(text)
@@ -20,9 +20,8 @@ func Markdown(text string) {
 	send(protocol.MIMETextMarkdown, text, "")
 }
 
-// SVG shows a vector drawing, an XML document whose root element is svg.
-// The description says in words what the drawing shows, for readers who cannot
-// see it; it stops the cell to leave it out.
+// SVG shows a vector drawing, an XML document with the root element svg. description says what it shows, for readers
+// who cannot see it. It stops the cell if either is missing.
 func SVG(drawing []byte, description string) {
 	element := asImage(drawing, description)
 	if strings.TrimSpace(description) == "" {
