@@ -35,8 +35,8 @@ var sources = []source{
 		if len(seeds) > 1 {
 			host = stochastic.NewReplicatedHostSampler(seeds)
 		}
-		sheet := host.NewBuffers()
-		return sheet, sheet.Refresh
+		noise := host.NewBuffers()
+		return noise, noise.Refresh
 	}},
 	{"graph", func(...uint64) (stochastic.NoiseSource, func() error) {
 		return stochastic.InGraph{}, func() error { return nil }

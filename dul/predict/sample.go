@@ -229,10 +229,10 @@ func (p *Prediction) checkFinite(first int) error {
 // A sampler is a compiled graph, and the state of one call that uses it.
 type sampler struct {
 	Options
-	model  *nets.Model
-	graph  *repeated
-	copies int // of the network in the graph, each for a sample
-	tile   int // samples whose rows are in one batch
+	model           *nets.Model
+	graph           *repeated
+	networkCopies   int // in the graph, each for one sample
+	samplesPerBatch int // samples whose rows are in one batch
 
 	inputs []nets.Inputs // of each replica
 	total  int           // of the largest replica
@@ -275,7 +275,7 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		if err := p.drop(); err != nil {
 			return nil, err
 		}
-		s := &sampler{Options: o, model: p.model, copies: 1, tile: 1, inputs: inputs}
+		s := &sampler{Options: o, model: p.model, networkCopies: 1, samplesPerBatch: 1, inputs: inputs}
 		if err := s.compile(); err != nil {
 			return nil, err
 		}
@@ -300,7 +300,7 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 // longer to compile.
 const mostCopies = 5
 
-// tiledRows is how many rows a batch has at most that has the rows of several samples.
+// tiledRows is the largest number of rows of a batch that has the rows of several samples.
 const tiledRows = 512
 
 // compile prepares the graph. If the graph draws its own noise, it has copies of the network, one for each of several
@@ -314,7 +314,7 @@ func (p *sampler) compile() error {
 	p.classes, _ = p.model.Likelihood.(likelihood.Classification)
 	for k := 2; k <= mostCopies && p.model.Host == nil; k++ {
 		if p.Samples%k == 0 {
-			p.copies = k
+			p.networkCopies = k
 		}
 	}
 	seeded, err := p.seededNoise(p.BatchSize + 1)
@@ -328,12 +328,12 @@ func (p *sampler) compile() error {
 		}
 		for k := 2; k <= p.Samples && k*p.BatchSize <= tiledRows && seeded.Apart(other); k++ {
 			if p.Samples%k == 0 {
-				p.tile, p.copies = k, 1
+				p.samplesPerBatch, p.networkCopies = k, 1
 				seeded.Rows(p.BatchSize)
 			}
 		}
 	}
-	p.graph, err = newRepeated(p.model, p.build, seeded, p.copies, p.tile)
+	p.graph, err = newRepeated(p.model, p.build, seeded, p.networkCopies, p.samplesPerBatch)
 	return err
 }
 
@@ -350,7 +350,7 @@ func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 		seeded.Alike()
 	}
 	once := *p
-	once.copies = 1
+	once.networkCopies = 1
 	inputs := p.rows(0, 0, examples)
 	err := nets.Build(p.model.Backend, p.model.Store, func(root *model.Scope, in []*graph.Node) {
 		stochastic.SetNoiseSource(in[0].Graph(), seeded.Trace(examples))
@@ -374,7 +374,7 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		x = pixels.Standardization.Images(x, p.model.DType)
 	}
 	var outputs, logVariances, energies []*graph.Node
-	for range p.copies {
+	for range p.networkCopies {
 		before := len(nets.Energies(g))
 		s := p.model.Scope(root.ResetVisited())
 		y := p.model.Apply(s, x)
@@ -425,19 +425,19 @@ func (p *sampler) batch(ctx context.Context, first, count int) error {
 	}
 	inputs := p.rows(first, count, rows)
 	replicas := make([]drawn, len(p.found))
-	err := p.graph.repeat(ctx, inputs, first, p.Samples/(p.copies*p.tile), func(out [][]float64) {
+	err := p.graph.repeat(ctx, inputs, first, p.Samples/(p.networkCopies*p.samplesPerBatch), func(out [][]float64) {
 		// part is that of sample k of replica r.
 		part := func(values []float64, k, r int) []float64 {
-			size := len(values) / (p.copies * len(replicas))
-			all := values[(k/p.tile*len(replicas)+r)*size:][:size]
+			size := len(values) / (p.networkCopies * len(replicas))
+			all := values[(k/p.samplesPerBatch*len(replicas)+r)*size:][:size]
 			if size == 1 { // of all samples and inputs
 				return all
 			}
-			size /= p.tile
-			return all[k%p.tile*size:][:size:size]
+			size /= p.samplesPerBatch
+			return all[k%p.samplesPerBatch*size:][:size:size]
 		}
 		outputs := out[len(out)-1] // in the order of build
-		for k := range p.copies * p.tile {
+		for k := range p.networkCopies * p.samplesPerBatch {
 			for r := range replicas {
 				d := &replicas[r]
 				d.outputs = append(d.outputs, part(outputs, k, r))
@@ -466,13 +466,13 @@ func (p *sampler) batch(ctx context.Context, first, count int) error {
 // drawn are the samples of one replica at the inputs of a batch, each [M].
 type drawn struct{ energies, logVariances, outputs [][]float64 }
 
-// rows are the inputs of a batch as a tensor, with so many rows, once for each sample of a tile.
+// rows are the inputs of a batch as a tensor, with so many rows, repeated samplesPerBatch times.
 func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		size := pixels.Size()
 		padded := make([]byte, rows*size)
 		copy(padded, pixels.Bytes[first*size:(first+count)*size])
-		return tensors.FromFlatDataAndDimensions(slices.Repeat(padded, p.tile), p.tile*rows, pixels.Channels(), pixels.Height, pixels.Width)
+		return tensors.FromFlatDataAndDimensions(slices.Repeat(padded, p.samplesPerBatch), p.samplesPerBatch*rows, pixels.Channels(), pixels.Height, pixels.Width)
 	}
 	shape := p.inputs[0].(nets.Floats)
 	size := shape.Size()
@@ -480,9 +480,9 @@ func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
 	for _, x := range p.inputs {
 		padded, values := make([]float64, rows*size), x.(nets.Floats).Values
 		copy(padded, values[min(first*size, len(values)):min((first+count)*size, len(values))])
-		all = append(all, slices.Repeat(padded, p.tile)...)
+		all = append(all, slices.Repeat(padded, p.samplesPerBatch)...)
 	}
-	dims := append(append(p.model.Lead(), p.tile*rows), shape.Shape...)
+	dims := append(append(p.model.Lead(), p.samplesPerBatch*rows), shape.Shape...)
 	return params.FromFloat64(shapes.Make(p.model.DType, dims...), all)
 }
 
@@ -543,28 +543,28 @@ func (p *sampler) addClasses(to *Prediction, logits [][]float64) error {
 type repeated struct {
 	exec     *model.Exec
 	store    *model.Store
-	sheet    *stochastic.NoiseBuffers // nil where noise is drawn in the graph
-	seeded   *stochastic.Seeded       // the source of sheet; nil where that goes on in a stream
+	noise    *stochastic.NoiseBuffers // nil where noise is drawn in the graph
+	seeded   *stochastic.Seeded       // the source of noise; nil if noise continues the model's stream
 	samples  int                      // of an execution
 	executed bool
 	noisy    bool // of the graph that was built last: whether executions differ
 }
 
 // newRepeated prepares the graph of build, which is given the store's root scope
-// and the inputs, and which applies the network so many times, each time for tile samples.
-func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node, seeded *stochastic.Seeded, copies, tile int) (*repeated, error) {
-	r := &repeated{store: m.Store, seeded: seeded, samples: copies * tile}
+// and the inputs, and which applies the network networkCopies times, each time for samplesPerBatch samples.
+func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node, seeded *stochastic.Seeded, networkCopies, samplesPerBatch int) (*repeated, error) {
+	r := &repeated{store: m.Store, seeded: seeded, samples: networkCopies * samplesPerBatch}
 	switch {
 	case seeded != nil:
-		r.sheet = seeded.NewBuffers(copies)
+		r.noise = seeded.NewBuffers(networkCopies)
 	case m.Host != nil:
-		r.sheet = m.Host.NewBuffers()
+		r.noise = m.Host.NewBuffers()
 	}
 	var err error
 	r.exec, err = model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
 		defer nets.PanicWithError("building the prediction")
-		if r.sheet != nil {
-			stochastic.SetNoiseSource(x.Graph(), r.sheet)
+		if r.noise != nil {
+			stochastic.SetNoiseSource(x.Graph(), r.noise)
 		}
 		outputs := build(root, x)
 		for v := range m.Store.IterVariables() {
@@ -611,8 +611,8 @@ func (r *repeated) repeat(ctx context.Context, inputs *tensors.Tensor, first, ti
 
 // outputs executes the graph once.
 func (r *repeated) outputs(inputs *tensors.Tensor) ([][]float64, error) {
-	if r.executed && r.sheet != nil {
-		if err := r.sheet.Refresh(); err != nil {
+	if r.executed && r.noise != nil {
+		if err := r.noise.Refresh(); err != nil {
 			return nil, err
 		}
 	}
@@ -637,10 +637,10 @@ func (r *repeated) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 // close frees the compiled graph and its noise.
 func (r *repeated) close() error {
 	r.exec.Finalize()
-	if r.sheet == nil {
+	if r.noise == nil {
 		return nil
 	}
-	return r.sheet.Release(r.store)
+	return r.noise.Release(r.store)
 }
 
 // appendEach appends each sample's part to what there is of it.
