@@ -40,7 +40,8 @@ type DUE struct {
 	Start []Inducing
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means 1e-4 in single and 1e-6 in double
 	// precision.
-	Jitter     float64
+	Jitter float64
+	// Likelihood is Softmax for classes, the default, or Gaussian for a regression.
 	Likelihood Likelihood
 }
 

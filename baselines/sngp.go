@@ -55,6 +55,7 @@ type SNGP struct {
 	// Orthogonal draws W in blocks of orthogonal columns, with lengths distributed as for Gaussian columns. This
 	// reduces the kernel's error.
 	Orthogonal bool
+	// Likelihood is Softmax for classes, the default, or Gaussian for a regression.
 	Likelihood Likelihood
 }
 

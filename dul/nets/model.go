@@ -35,6 +35,7 @@ type ConvLayers interface {
 // A Network maps inputs to outputs, [..., batch, outputs], where "..." is the replica axis of a model with replicas.
 // MLP takes [..., batch, features] and ResNet [channels, batch, height, width].
 type Network interface {
+	// Apply builds the network in the scope s and returns its outputs for the inputs x.
 	Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node
 }
 
