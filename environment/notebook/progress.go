@@ -122,7 +122,7 @@ func drawBar(id string) func(*Progress, time.Duration) {
 		if p.Picture != nil && (p.finished || p.shown.Sub(p.drawn) >= time.Second) {
 			p.drawn = p.shown
 			if drawing, description := p.Picture(); drawing != nil {
-				p.image = asImage(drawing, description)
+				p.image = asImage(drawing, description, "")
 			}
 		}
 		bar := fmt.Sprintf(`<div><progress value="%d" max="%d" style="width:40%%"></progress> <span>%s</span></div>`, p.done, p.total, html.EscapeString(p.text(elapsed)))

@@ -104,7 +104,7 @@ func InsideFigure(runs []Inside, steps int) (report.Figure, error) {
 		}
 	}
 	return report.Figure{
-		Name: "inside", Panels: [][]*plot.Plot{panels}, Width: 560, Height: 180,
+		Name: "inside", Panels: [][]*plot.Plot{panels}, Width: 540, Height: 170,
 		Caption: prose.Caption("inside", runs[shown].Steps),
 	}, nil
 }
