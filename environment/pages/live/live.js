@@ -11,6 +11,8 @@ const METHODS = {
   ensemble: "Deep ensemble",
 };
 
+const SHORT = { density: "density", mfvi: "MFVI", rank1: "Rank-1", mcdropout: "MC dropout", ensemble: "the ensemble" };
+
 // The marks of the methods, as in the project's pictures; their colours are in live.css.
 const MARKS = { density: "●", mfvi: "■", rank1: "■", mcdropout: "●", ensemble: "▲" };
 const LESSONS = {
@@ -162,6 +164,7 @@ class Panel {
       band.ratio ??= band.far;
       this.ratio.textContent = band.ratio > 0 ? (preview ? "≈\u2009" : "") + band.ratio.toFixed(2) : "–";
       this.draw();
+      this.figure.tell();
       document.documentElement.dataset.firstBand ??= Math.round(performance.now());
     }
     if (!preview && (phase === "done" || phase === "stored")) {
@@ -311,7 +314,9 @@ class Figure {
   // Gets the data of the preset from the program, and shows them, or others.
   load(others = []) {
     const preset = byId("preset").value;
+    byId("lesson").style.minHeight = "";
     byId("lesson").textContent = LESSONS[preset];
+    byId("lesson").style.minHeight = `${byId("lesson").offsetHeight}px`; // so that panels stay where they are
     const plane = preset === "moons";
     if (plane !== this.plane) {
       this.plane = plane;
@@ -337,6 +342,10 @@ class Figure {
   // The settings that what is stored of the preset was trained with.
   usual() {
     return byId("preset").value === "moons" ? USUAL_MOONS : USUAL;
+  }
+
+  isUsual() {
+    return Object.entries(this.usual()).every(([id, value]) => Number(byId(id).value) === value);
   }
 
   // Shows the preset with its usual settings.
@@ -367,7 +376,19 @@ class Figure {
     state.set("methods", this.shown().map((panel) => panel.method).join(" "));
     if (this.points.list !== this.data) state.set("points", this.points.list.map(({ x, y, label }) => `${x.toFixed(2)},${y.toFixed(2)}${label === undefined ? "" : `,${label}`}`).join(" "));
     history.replaceState(null, "", `#${state}`);
-    byId("lesson").style.visibility = state.has("points") || state.get("seed") !== "0" ? "hidden" : ""; // its numbers are those of a preset
+  }
+
+  // Says what is seen: the lesson of a preset, or else what the methods have in the gap.
+  tell() {
+    const fresh = this.shown().filter((panel) => panel.band && !panel.stale);
+    const whose = this.points.list === this.data ? "the" : "your";
+    const each = (first, other) => fresh.map(({ method, ratio }, i) => `${SHORT[method]} ${(i === 0 ? first : other).replace("#", ratio.textContent)}`).join(", ");
+    let text = this.held ? `Train shows what is learned from ${whose} points.` : `Training on ${whose} points …`;
+    if (this.isUsual() && this.stored()) text = LESSONS[byId("preset").value];
+    else if (fresh.length > 0 && this.plane) text = `Far from ${whose} points the mean entropy of ${each("is # of at most 0.69 nats", "#")}.`;
+    else if (fresh.length > 0 && !fresh[0].band.gaps) text = `There is no gap: no stretch of at least 0.8 without points.`;
+    else if (fresh.length > 0) text = `In the ${fresh[0].band.gaps.length > 1 ? "gaps" : "gap"} ${each(`is # times as wide as at ${whose} points`, "# times")}.`;
+    byId("lesson").textContent = text;
   }
 
   request(method) {
@@ -400,15 +421,17 @@ class Figure {
   train(anew = false) {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const usual = Object.entries(this.usual()).every(([id, value]) => Number(byId(id).value) === value);
-    const stored = usual && !anew ? this.stored() : undefined;
+    const stored = this.isUsual() && !anew ? this.stored() : undefined;
     for (const panel of this.panels) panel.stop();
     for (const panel of this.shown()) stored ? panel.show(stored[panel.method]) : panel.train();
     this.changed();
   }
 
   changed() {
-    if (this.data) this.remember();
+    if (this.data) {
+      this.remember();
+      this.tell();
+    }
     byId("train").textContent = this.running() ? "Stop" : "Train";
   }
 }
