@@ -185,6 +185,7 @@ MEASURE = """() => ({
   formulas: document.querySelectorAll(".math").length,
   drawn: document.querySelectorAll(".math mjx-container").length,
   wrong: document.querySelectorAll("mjx-merror, [data-mjx-error]").length,
+  wide: [...document.querySelectorAll("div.math, pre")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 80)),
   images: [...document.images].filter((e) => e.complete && e.naturalWidth === 0).map((e) => e.alt),
 })"""
 
@@ -200,10 +201,11 @@ class Pages(Browser):
                 if path.name == "live.html":  # whose program is else left while it is loaded
                     page.wait_for_function("document.documentElement.dataset.firstBand")
                 found = page.evaluate(MEASURE)
-                self.assertEqual((found["width"], found["wrong"], found["images"]), (PHONE["width"], 0, []))
+                self.assertEqual((found["width"], found["wrong"], found["wide"], found["images"]), (PHONE["width"], 0, [], []))
                 self.assertEqual(found["drawn"], found["formulas"])
                 page.set_viewport_size(DESKTOP)
-                self.assertEqual(page.evaluate(MEASURE)["width"], DESKTOP["width"])
+                found = page.evaluate(MEASURE)
+                self.assertEqual((found["width"], found["wide"]), (DESKTOP["width"], []))
                 self.assertEqual(troubles, [])
 
     def test_first_page(self):
@@ -240,6 +242,14 @@ class Pages(Browser):
         self.assertEqual(seen.first.get_attribute("alt"), start.replace("γ 0.18", "γ 0.135"))
         self.assertEqual((seen.count(), troubles), (2, []))
 
+    def test_a_tap_enlarges_a_picture(self):
+        page, _ = self.open(PHONE)
+        page.goto((MADE / "html" / "notebooks" / "01_figure1.html").as_uri())
+        page.locator("article img:visible").first.tap()
+        self.assertGreater(page.locator("dialog img").bounding_box()["width"], 2 * PHONE["width"])
+        page.locator("dialog img").tap()
+        page.locator("dialog").wait_for(state="detached")
+
     def test_dark(self):
         page, _ = self.open(scheme="dark")
         page.goto((MADE / "html" / "index.html").as_uri())
@@ -249,6 +259,53 @@ class Pages(Browser):
         )
         self.assertGreater(light, 400)
         self.assertLess(dark, 150)
+
+
+LOOK = """() => {
+  const slide = Reveal.getCurrentSlide(), seen = (e) => e.getClientRects().length > 0 && !e.closest("aside, mjx-container");
+  const all = [...slide.querySelectorAll("h1, h2, p, li, table, pre, small, img, [oninput] > div")].filter(seen);
+  const boxes = all.filter((e) => !all.some((other) => other !== e && other.contains(e)));
+  const sides = (e) => { const {left, right, top, bottom} = e.getBoundingClientRect(); return [left, right, top, bottom]; };
+  const name = (e) => `${e.tagName} ${e.textContent.trim().slice(0, 40)}`;
+  const small = [], overlap = [];
+  const label = (text, size) => size < 18 && small.push(`${text.trim()}: ${size}`);
+  for (const [i, e] of boxes.entries()) {
+    const [left, right, top, bottom] = sides(e);
+    if (left < 0 || top < 0 || right > innerWidth || bottom > innerHeight) overlap.push(`${name(e)}: not on the slide`);
+    for (const other of boxes.slice(i + 1)) {
+      const [l, r, t, b] = sides(other);
+      if (Math.min(r, right) - Math.max(l, left) > 1 && Math.min(b, bottom) - Math.max(t, top) > 1) overlap.push(`${name(e)}, ${name(other)}`);
+    }
+    if (e.tagName !== "IMG" || !e.src.startsWith("data:image/svg+xml;base64,")) continue;
+    const bytes = Uint8Array.from(atob(e.src.split(",")[1]), (c) => c.charCodeAt(0));
+    const svg = new DOMParser().parseFromString(new TextDecoder().decode(bytes), "image/svg+xml").documentElement;
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const scale = Math.min((right - left) / width, (bottom - top) / height);
+    for (const text of svg.querySelectorAll("text")) label(text.textContent, scale * Number(/font-size:([0-9.]+)px/.exec(text.getAttribute("style"))[1]));
+  }
+  const walk = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const parent = walk.currentNode.parentElement;
+    if (walk.currentNode.data.trim() && seen(parent)) label(walk.currentNode.data, Reveal.getScale() * parseFloat(getComputedStyle(parent).fontSize));
+  }
+  return {overlap, small};
+}"""
+
+
+class Slides(Browser):
+    def test_nothing_overlaps_and_labels_can_be_read(self):
+        names = [path.stem for path in ROOT.glob("notebooks/*.ipynb") if '"slide_type"' in path.read_text()]
+        subprocess.run([HERE / "slides", *names], check=True, capture_output=True, text=True)
+        page, troubles = self.open({"width": 1280, "height": 720})
+        for name in sorted(names):
+            page.goto((ROOT / "out" / "slides" / f"{name}.slides.html").as_uri())
+            page.wait_for_function("window.Reveal?.isReady()")
+            for number in range(page.evaluate("Reveal.getTotalSlides()")):
+                with self.subTest(name, slide=number + 1):
+                    page.evaluate("(n) => Reveal.slide(n)", number)
+                    page.wait_for_function("[...Reveal.getCurrentSlide().querySelectorAll('img')].every((e) => e.complete)")
+                    self.assertEqual(page.evaluate(LOOK), {"overlap": [], "small": []})
+        self.assertEqual(troubles, [])
 
 
 class Live(Browser):
@@ -339,7 +396,10 @@ class Live(Browser):
                 self.assertEqual(len(band["gaps"]), 3)
                 self.assert_close(float(page.locator(f"#panel-{method}").get_attribute("data-ratio")), band["ratio"])
                 self.assertEqual(page.locator(f"#panel-{method} .ratio output").text_content(), f"{band['ratio']:.2f}")
+        ratio = page.locator("#panel-density .ratio output").text_content()
+        self.assertIn(f"In the gaps density is {ratio} times as wide as at your points, MFVI", page.locator("#lesson").text_content())
         page.get_by_role("button", name="Start again").click()
+        self.assertIn("HMC’s band is 6.3 times", page.locator("#lesson").text_content())
         self.assertEqual((count(), page.locator("#steps").input_value(), page.locator("#noise").input_value()), (100, "4000", "-2"))
         self.assertEqual(troubles, [])
 
@@ -390,7 +450,7 @@ class Live(Browser):
         page.evaluate("figure.points.set([{x: -1, y: 1}, {x: 1, y: 2.5}])")
         page.locator("#steps").fill("200")
         page.wait_for_function("location.hash.includes('steps=200')")
-        self.assertFalse(page.locator("#lesson").is_visible())
+        page.locator("#lesson", has_text="your points").wait_for()
         again, _ = self.start(page.url.replace("live.html", "live.html?present"), width={"width": 1280, "height": 720})
         self.assertEqual(again.evaluate("figure.points.list.map(({x, y}) => [x, y])"), [[-1, 1], [1, 2.5]])
         request = again.evaluate("figure.request('mfvi')")
@@ -417,8 +477,13 @@ class Live(Browser):
             request = page.evaluate(f"figure.request('{method}')")
             self.assertEqual((len(request["labels"]), request["labels"][500]), (501, request["labels"][page.evaluate("STORED.moons.points.x.indexOf(Math.max(...STORED.moons.points.x))")]))
             self.assert_close(float(page.locator(f"#panel-{method}").get_attribute("data-ratio")), self.native({"train": request})["map"]["far"])
-        again, _ = self.start(page.url)
+        again, _ = self.start(page.url.replace("live.html", "live.html?present"), width={"width": 1280, "height": 720})
         self.assertEqual(again.evaluate("figure.points.list[500]"), page.evaluate("figure.points.list[500]"))
+        for method in ("rank1", "mcdropout", "ensemble"):
+            again.evaluate(f"document.querySelector('#show-{method}').click()")
+        panels = [again.locator(f"#panel-{method}").bounding_box() for method in ("density", "ensemble")]
+        self.assertLess(panels[0]["y"], 80)
+        self.assertTrue(640 < panels[1]["y"] + panels[1]["height"] <= 720, panels)
         page.locator("#preset").select_option("gap")
         page.wait_for_function("figure.points.list.length === 100 && figure.panels[0].band.gaps")
         self.assertEqual((page.locator("#steps").input_value(), troubles), ("4000", []))

@@ -24,6 +24,7 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(pages), len(NOTEBOOKS))
         for path in pages:
             page = path.read_text()
+            self.assertIn("live.html" if path.name != "live.html" else "index.html", page)
             links = [link for link in LINKS.findall(page) if not link.startswith("https://")]
             for address in {*NEEDED.findall(page), *links}:
                 if not address.startswith("data:"):
