@@ -148,21 +148,25 @@ func (r *run) noteStored(version string) {
 	for _, name := range r.others {
 		r.note(fmt.Sprintf("%s in the store is none of its own files, and may be the conflict copy of a program that synchronises folders: what it has counts where the store has nothing else; merge it, or remove it", name))
 	}
-	count, diverged, other, last, unseen, versions := 0, 0, 0, time.Time{}, map[string]bool{}, map[string]bool{}
+	count, diverged, other, last := 0, 0, 0, time.Time{}
+	versions, unseen := map[string]bool{}, map[string]bool{}
 	for _, e := range r.order {
 		if e.result == nil {
 			continue
 		}
-		if v := e.result.Version; v != version || unclear(v) {
-			if other++; unclear(v) {
-				v += " (files that may have changed since)"
-			}
+		count++
+		switch v := e.result.Version; {
+		case unclear(v):
+			versions[v+" (files that may have changed since)"] = true
+			other++
+		case v != version:
 			versions[v] = true
+			other++
 		}
 		for _, name := range e.unseen() {
 			unseen[name.(string)] = true
 		}
-		if count++; e.result.Diverged {
+		if e.result.Diverged {
 			diverged++
 		}
 		if e.result.Finished.After(last) {
@@ -173,7 +177,7 @@ func (r *run) noteStored(version string) {
 		return
 	}
 	text := fmt.Sprintf("%d of %d results are from the store, of %s", count, len(r.order), last.Format("January 2, 2006"))
-	if len(versions) > 0 {
+	if other > 0 {
 		text += fmt.Sprintf("; %d of them were made by version %s of this project, and this is %s", other, strings.Join(slices.Sorted(maps.Keys(versions)), ", "), version)
 	}
 	if diverged > 0 {
@@ -441,18 +445,17 @@ func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	if f.run.Store != nil {
 		f.folder = f.run.Store.work(f.list.ids())
 	}
+	train := f.train
 	if f.kept != nil {
-		if err := f.readKept(); err != nil {
-			return fmt.Errorf("reading networks that were trained before: %w", err)
+		train = f.readKept
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{{"training", train}, {"keeping the trained networks", f.keepNetworks}, {"predicting", f.predict}} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
-	} else if err := f.train(ctx); err != nil {
-		return fmt.Errorf("training: %w", err)
-	}
-	if err := f.keepNetworks(); err != nil {
-		return err
-	}
-	if err := f.predict(ctx); err != nil {
-		return fmt.Errorf("predicting: %w", err)
 	}
 	return nil
 }

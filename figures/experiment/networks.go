@@ -95,7 +95,7 @@ func (r *run) checkKept() error {
 }
 
 // keepNetworks keeps the trained networks, each in a file of its own.
-func (f *fit) keepNetworks() (err error) {
+func (f *fit) keepNetworks(context.Context) error {
 	if f.run.Networks == "" {
 		return nil
 	}
@@ -110,21 +110,23 @@ func (f *fit) keepNetworks() (err error) {
 			return err
 		}
 	}
-	for number := 0; number < len(f.list)*f.members() && err == nil; number++ {
+	for number := range len(f.list) * f.members() {
 		e, member := f.list[number/f.members()], number%f.members()
-		d := e.data
 		if e.predictions.Diverged {
 			continue
 		}
-		text, _ := json.Marshal(scale{Shape: x.Shape, Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero, Likelihood: likelihoodText(e.Task.Likelihood)}) // finite, as the data are
-		var m *nets.Model
-		if m, err = f.models[number/f.together()].Replica(number % f.together()); err == nil {
+		text, err := json.Marshal(scale{Shape: x.Shape, Inputs: e.data.Inputs, Columns: e.data.Columns, Unit: e.data.Unit, Zero: e.data.Zero, Likelihood: likelihoodText(e.Task.Likelihood)})
+		if err != nil {
+			return err
+		}
+		m, err := f.models[number/f.together()].Replica(number % f.together())
+		if err == nil {
 			metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: digest, trainingKey: e.training(member, f.info.Version)}
 			err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("keeping the trained network: %w", err)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -181,24 +183,34 @@ func (r *run) keptNetworks(e *planned, version string) (files []string) {
 }
 
 // readKept makes the models of an experiment's members from files.
-func (f *fit) readKept() error {
+func (f *fit) readKept(context.Context) error {
 	e := f.first()
 	network, err := e.Task.Network.Over(e.Method.Layers)
-	for member := 0; member < len(f.kept) && err == nil; member++ {
-		var m *nets.Model
-		if m, err = nets.New(f.backend, network, f.likelihood(), e.networkSeed(member)); err != nil {
-			break
+	if err != nil {
+		return err
+	}
+	for member, file := range f.kept {
+		named, _, err := checkpoint.ReadTensors(file)
+		if err != nil {
+			return err
 		}
-		named, _, readErr := checkpoint.ReadTensors(f.kept[member])
-		if err = readErr; err == nil {
-			err = checkpoint.SetTensors(m.Store, named)
+		m, err := loaded(f.backend, network, f.likelihood(), e.networkSeed(member), named)
+		if err != nil {
+			return err
 		}
 		f.models = append(f.models, m)
 	}
+	f.run.note(fmt.Sprintf("%v is predicted by networks that were trained before, in %s", e, f.run.Networks))
+	return nil
+}
+
+// loaded is a model with the parameters of a file.
+func loaded(backend compute.Backend, network nets.Network, l likelihood.Likelihood, seed uint64, named map[string]*tensors.Tensor) (*nets.Model, error) {
+	m, err := nets.New(backend, network, l, seed)
 	if err == nil {
-		f.run.note(fmt.Sprintf("%v is predicted by networks that were trained before, in %s", e, f.run.Networks))
+		err = checkpoint.SetTensors(m.Store, named)
 	}
-	return err
+	return m, err
 }
 
 // A scale is what a file knows of its network's inputs and target.
@@ -255,29 +267,27 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 		return fail(fmt.Errorf("it was trained with the likelihood %s, not with %s", was, is))
 	}
 	own, err := rescaled(l, cmp.Or(o.scale.Unit, 1), o.scale.Zero)
-	if err != nil {
+	backend, _, noBackend := environment.OpenFor(environment.ShortTrainings)
+	if err := errors.Join(err, noBackend); err != nil {
 		return fail(err)
 	}
-	backend, _, err := environment.OpenFor(environment.ShortTrainings)
-	if err != nil {
-		return fail(err)
-	}
-	o.model, err = nets.New(backend, network, own, 1)
-	if err == nil {
-		err = checkpoint.SetTensors(o.model.Store, named)
-	}
-	if err == nil {
+	if o.model, err = loaded(backend, network, own, 1, named); err == nil {
 		o, err = o.With(answerDraws, 0)
 	}
+	if err == nil {
+		if _, err = o.one.Predict(context.Background(), zeros(o.scale.Shape)); errors.Is(err, metrics.ErrValue) { // the shapes are right
+			err = nil
+		}
+	}
+	digest, was := "", metadata[graphKey] // which older files do not have
+	if err == nil {
+		digest, err = graphOf(network, l, o.scale.Shape)
+	}
+	if err == nil && digest != was && was != "" {
+		err = fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey])
+	}
 	if err != nil {
 		return fail(err)
-	}
-	if _, err := o.one.Predict(context.Background(), zeros(o.scale.Shape)); err != nil && !errors.Is(err, metrics.ErrValue) {
-		return fail(err)
-	}
-	is, err := graphOf(network, l, o.scale.Shape)
-	if was := metadata[graphKey]; err != nil || is != was && was != "" { // which older files do not have
-		return fail(cmp.Or(err, fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey])))
 	}
 	return o, nil
 }
@@ -311,10 +321,7 @@ func (o *Opened) Exec(backend compute.Backend) (*model.Exec, shapes.Shape, error
 	if !isRegression && !isClassification {
 		return nil, shapes.Shape{}, fmt.Errorf("experiment: a prediction by the likelihood %T is neither a mean and a variance nor probabilities, which is what another program can be given", o.model.Likelihood)
 	}
-	m, err := nets.New(backend, o.model.Network, o.model.Likelihood, 1)
-	if err == nil {
-		err = checkpoint.SetTensors(m.Store, o.named)
-	}
+	m, err := loaded(backend, o.model.Network, o.model.Likelihood, 1, o.named)
 	if err != nil {
 		return nil, shapes.Shape{}, fmt.Errorf("experiment: %w", err)
 	}
