@@ -227,6 +227,9 @@ func (d *Predictive) Pinball(targets []float64) (float64, error) {
 	if d.levels == nil {
 		return 0, errors.New("only likelihood.Quantiles has a pinball loss, at its Levels; other distributions have LogDensity and quantiles at all levels")
 	}
+	if err := d.checkTargets(targets); err != nil {
+		return 0, err
+	}
 	loss := 0.0
 	for k, level := range d.levels {
 		for i, y := range targets {
@@ -234,7 +237,7 @@ func (d *Predictive) Pinball(targets []float64) (float64, error) {
 			loss += max(level*u, (level-1)*u) / float64(len(targets))
 		}
 	}
-	return loss, d.checkTargets(targets)
+	return loss, nil
 }
 
 // Coverage returns the fraction of the targets in the central interval of the given level, from Quantile((1-level)/2)

@@ -149,6 +149,7 @@ func TestOutputQuantiles(t *testing.T) {
 		"type likelihood.Categorical says nothing":            by(likelihood.Categorical{Classes: 2}),
 		"does not know its Likelihood":                        by(nil),
 		"2 targets for a prediction at 3 inputs":              func() error { _, err := given(t, l, 1, 2, 3, 4, 5, 6).Pinball([]float64{1, 2}); return err },
+		"4 targets for a prediction at 3 inputs":              func() error { _, err := given(t, l, 1, 2, 3, 4, 5, 6).Pinball(make([]float64, 4)); return err },
 		"1 targets":                                           func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
 		"3 targets":                                           func() error { _, err := given(t, likelihood.Gaussian{}, 1).LogDensity(make([]float64, 3)); return err },
 		"input 0: the distribution has no such quantile": func() error {
