@@ -180,8 +180,8 @@ func boundTable(x *tables.Index) (report.Table, error) {
 		}
 		rows = append(rows, r)
 	}
-	mean := func(heading, metric string, decimals int) column {
-		return column{heading: heading, Mean: tables.Mean{Metric: metric, Decimals: decimals}}
+	mean := func(title, name string, decimals int) column {
+		return plain(tables.Number{Title: title, Name: name, Decimals: decimals})
 	}
 	svhn := detectionMetric(SVHNExcerpt, "auroc")
 	return fill(x, t, []column{

@@ -1,10 +1,10 @@
 package cifar
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -15,7 +15,7 @@ import (
 // A claim is one of the paper's: that a method is better than others, or as good, by paired tests over the seeds of full runs.
 type claim struct {
 	tables.Claim
-	tests []tables.Mean // of the method, each against another one
+	tests []tables.Tested // of the method, each against another one
 	// comparable says that the claim is not of a lead, but that the method is as good: its mean is behind by at most a
 	// standard deviation of the other method.
 	comparable bool
@@ -25,14 +25,15 @@ type claim struct {
 func theClaims() []claim {
 	four := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Equal)
 	var all []claim
-	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, columns ...column) *claim {
+	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, numbers ...tables.Number) *claim {
 		c := claim{Claim: tables.Claim{Group: group, Where: where, In: in, Claim: text}}
-		for _, column := range columns {
-			mean := column.Over(first)
+		for _, n := range numbers {
+			mean := n.Over(first)
 			mean.By, mean.Optional = func(e experiment.Experiment) int { return int(e.Seed) }, true
 			for _, m := range others {
-				mean.Against = seeded(preset, paperSeeds).Of(d, m)
-				c.tests = append(c.tests, mean)
+				test := mean.Against(seeded(preset, paperSeeds).Of(d, m))
+				test.Other.Name = strings.TrimSuffix(n.Name, ByEnergy) // others detect images by their probabilities
+				c.tests = append(c.tests, test)
 			}
 		}
 		all = append(all, c)
@@ -42,8 +43,8 @@ func theClaims() []claim {
 		return seeded(preset, paperSeeds).Of(d, methods.Density)
 	}
 	const images, small, best = "Images", "table CIFAR-10, ResNet-14", "Density uncertainty is the best in accuracy, ECE and NLL"
-	add(images, small, "", "Density uncertainty has a lower ECE and NLL than the other methods", density(Paper, ten), Paper, ten, four, eceColumn, nllColumn)
-	add(images, small, "", "Density uncertainty is about as accurate as the other methods", density(Paper, ten), Paper, ten, four, accuracyColumn).comparable = true
+	add(images, small, "", "Density uncertainty has a lower ECE and NLL than the other methods", density(Paper, ten), Paper, ten, four, ece, nll)
+	add(images, small, "", "Density uncertainty is about as accurate as the other methods", density(Paper, ten), Paper, ten, four, accuracy).comparable = true
 	for _, in := range []struct {
 		name    string
 		preset  experiment.Preset
@@ -53,20 +54,15 @@ func theClaims() []claim {
 		{"CIFAR-100 with ResNet-14", Paper, hundred, nil}, {"CIFAR-10 with WRN-28-10", Wide, ten, processes},
 		{"CIFAR-100 with WRN-28-10", Wide, hundred, processes[:1]}, // DUE was out of memory in the paper
 	} {
-		add(images, "tables", in.name, best, density(in.preset, in.data), in.preset, in.data, slices.Concat(four, in.further), accuracyColumn, eceColumn, nllColumn)
+		add(images, "tables", in.name, best, density(in.preset, in.data), in.preset, in.data, slices.Concat(four, in.further), accuracy, ece, nll)
 	}
 	for _, fraction := range ablationFractions {
 		add(images, "table of rank-1 components", fmt.Sprintf("%g%%", 100*fraction), "A rank-1 mixture is about as good as the full rank in accuracy and NLL",
-			seeded(Wide, paperSeeds).Of(ten, mixture(fraction)), Wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
-	}
-	var detection []column
-	for _, name := range []string{"auroc", "auprc"} {
-		metric := detectionMetric(SVHN, name)
-		detection = append(detection, column{Mean: tables.Mean{Metric: metric + ByEnergy, AgainstMetric: metric, Higher: true}})
+			seeded(Wide, paperSeeds).Of(ten, mixture(fraction)), Wide, ten, []experiment.Method{methods.Density}, accuracy, nll).comparable = true
 	}
 	for _, d := range []Images{ten, hundred} {
 		add("Detection", "table of SVHN", "trained on "+titleOf(d.Name), "The energy of density uncertainty detects SVHN better than the other methods' probabilities",
-			density(Paper, withHeldOut(d)), Paper, d, four, detection...)
+			density(Paper, withHeldOut(d)), Paper, d, four, detected(SVHN, "auroc", ByEnergy), detected(SVHN, "auprc", ByEnergy))
 	}
 	return all
 }
@@ -91,18 +87,16 @@ func (c claim) check(x *tables.Index) (tables.Claim, error) {
 	var family tables.Family[string]
 	behind, alone := false, 0
 	for _, m := range c.tests {
-		theirs := m.Over(m.Against)
-		theirs.Metric = cmp.Or(m.AgainstMetric, m.Metric)
-		ours, err := x.Summarize(m)
-		other, err2 := x.Summarize(theirs)
+		ours, err := x.Summarize(m.Mean)
+		other, err2 := x.Summarize(m.Other)
 		if err := errors.Join(err, err2); err != nil {
 			return c.Claim, err
 		}
-		family.AddMean("", x, m)
+		family.AddTested("", x, m)
 		if ours.N+ours.Diverged < ours.Wanted || other.N+other.Diverged < other.Wanted {
 			return c.Claim, nil
 		}
-		verdict, difference := x.DivergedAlone(m.Of, m.Against), ours.Mean-other.Mean
+		verdict, difference := x.DivergedAlone(m.Of, m.Other.Of), ours.Mean-other.Mean
 		if m.Higher {
 			difference = -difference
 		}

@@ -90,8 +90,8 @@ func (r row) has(metric string) bool {
 }
 
 // words is a column of words.
-func words(heading string, of func(r row) string) column {
-	return column{heading: heading, cell: func(r row) tables.Mean { return tables.Words("%s", of(r)) }}
+func words(title string, of func(r row) string) column {
+	return column{title, func(r row) tables.Cell { return tables.Words("%s", of(r)) }}
 }
 
 // runs is the column with the number of runs that did not diverge.
@@ -111,8 +111,7 @@ func ProcessorTable(x *tables.Index) (report.Table, error) {
 	if err != nil {
 		return report.Table{}, err
 	}
-	brier, aurc := tables.Mean{Metric: "brier", Decimals: 4}, tables.Mean{Metric: "aurc", Decimals: 4}
-	columns := []column{runs, accuracyColumn, nllColumn, eceColumn, {heading: "Brier", Mean: brier}, {heading: "AURC", Mean: aurc}, words("Posterior std", func(r row) string {
+	columns := []column{runs, ranked(accuracy), ranked(nll), ranked(ece), plain(brier), plain(aurc), words("Posterior std", func(r row) string {
 		var values []float64
 		for _, f := range r.found {
 			if v, has := f.Metrics[metricPosteriorStd]; has {
@@ -159,10 +158,9 @@ func detection(x *tables.Index, part, metric string) (report.Table, error) {
 	rows = shown(rows)
 	columns := []column{runs}
 	for _, by := range scores {
-		c := column{heading: by.words, Mean: detected, metric: func(r row) string { return detectionMetric(r.other, metric) + by.ending }}
-		c.Best = metric
-		if slices.ContainsFunc(rows, func(r row) bool { return r.has(c.metric(r)) }) {
-			columns = append(columns, c)
+		of := func(r row) tables.Number { return detected(r.other, metric, by.ending) }
+		if slices.ContainsFunc(rows, func(r row) bool { return r.has(of(r).Name) }) {
+			columns = append(columns, column{by.words, func(r row) tables.Cell { return r.cell(of(r), metric, "") }})
 		}
 	}
 	return fill(x, comparedTable(part), columns, rows)
@@ -181,15 +179,13 @@ func ProcessorLayers(x *tables.Index) (report.Table, error) {
 		if len(layers) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(columns, func(c column) bool { return c.heading == r.name }) {
-			columns = append(columns, column{heading: r.name, cell: func(line row) tables.Mean {
+		if !slices.ContainsFunc(columns, func(c column) bool { return c.title == r.name }) {
+			columns = append(columns, column{r.name, func(line row) tables.Cell {
 				i := slices.IndexFunc(rows, func(of row) bool { return of.name == r.name && strings.HasPrefix(line.group, of.group+", shown ") })
 				if i < 0 {
-					return tables.Mean{}.Theirs()
+					return tables.Printed{}.Theirs()
 				}
-				c := column{Mean: detected, metric: func(row) string { return detectionMetric(line.other, "auroc") + byLayer(line.name) }}
-				c.Best = "auroc"
-				return c.of(rows[i])
+				return rows[i].cell(detected(line.other, "auroc", byLayer(line.name)), "auroc", "")
 			}})
 		}
 		for _, layer := range layers {
@@ -263,7 +259,5 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 	}
 	t := prose.Table("cifar-processor-grid", nil)
 	t.Columns = []string{"Value"}
-	accuracy, ece := accuracyColumn, eceColumn
-	accuracy.Best, ece.Best = "", ""
-	return fill(x, t, []column{nllColumn, accuracy, ece}, rows)
+	return fill(x, t, []column{ranked(nll), plain(accuracy), plain(ece)}, rows)
 }

@@ -17,28 +17,24 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// A judgement is a number by which predictions of test images are compared.
-type judgement struct {
-	heading  string
-	factor   float64
-	decimals int
-	higher   bool // is better
+// judged are the numbers by which predictions of test images are compared, as they are or crossScaled.
+func judged(scaled bool) []tables.Number {
+	if scaled {
+		return []tables.Number{nll, ece}
+	}
+	return []tables.Number{nll, brier, accuracy, ece, aurc}
 }
-
-var judgements = []judgement{{"NLL", 1, 4, false}, {"Brier", 1, 4, false}, {"Accuracy (%)", 100, 2, true}, {"ECE", 1, 4, false}, {"AURC", 1, 4, false}}
 
 const (
 	judgedBins  = 10  // of ECE
 	floorDraws  = 200 // of its noise floor
-	placeOfNLL  = 0   // in judgements
-	placeOfECE  = 3
 	compareSeed = 1
 )
 
-// judgedRun has the judgements of one run on the test images.
+// judgedRun has the judged numbers of one run on the test images.
 type judgedRun struct {
-	values      []float64   // the judgements over all images, [judgements]
-	resampled   [][]float64 // the judgements over resamples of the images, the same for all runs, [replicates][judgements]
+	values      []float64   // over all images, [judged]
+	resampled   [][]float64 // over resamples of the images, the same for all runs, [replicates][judged]
 	floor       float64     // the noise floor of its ECE
 	temperature float64     // of its probabilities
 }
@@ -46,7 +42,7 @@ type judgedRun struct {
 // scaledEnding ends the names of the stored scores of probabilities that are crossScaled.
 const scaledEnding = "_scaled"
 
-// imageScores are what the judgements need to know of each image, in the place of its probabilities.
+// imageScores are what the judged numbers need to know of each image, in the place of its probabilities.
 type imageScores struct {
 	nll, brier  []float64
 	outcomes    metrics.Outcomes
@@ -88,41 +84,44 @@ func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	all := slices.Repeat([]float64{1}, len(runs[0].nll))
+	ones := slices.Repeat([]float64{1}, len(runs[0].nll))
 	var judges []func(counts []float64) []float64
-	judged := make([]*judgedRun, len(runs))
+	all, numbers := make([]*judgedRun, len(runs)), judged(scaled)
 	for r, s := range runs {
-		if len(s.nll) != len(all) {
-			return nil, fmt.Errorf("%d test images are compared with %d", len(s.nll), len(all))
+		if len(s.nll) != len(ones) {
+			return nil, fmt.Errorf("%d test images are compared with %d", len(s.nll), len(ones))
 		}
-		accuracy, wrong := make([]float64, len(all)), make([]bool, len(all))
-		for i, right := range s.outcomes.Right {
-			if wrong[i] = !right; right {
-				accuracy[i] = 1
+		right, wrong := make([]float64, len(ones)), make([]bool, len(ones))
+		for i, is := range s.outcomes.Right {
+			if wrong[i] = !is; is {
+				right[i] = 1
 			}
 		}
-		ranks, eceAt, numbers := metrics.NewRanks(s.outcomes.Confidence, wrong), s.outcomes.ECEAt(judgedBins), make([]float64, len(judgements))
-		judge := func(counts []float64) []float64 {
-			numbers[placeOfNLL], numbers[placeOfECE] = metrics.MeanAt(s.nll)(counts), eceAt(counts)
-			if !scaled { // the table of temperatures has no others
-				numbers[1], numbers[2], numbers[4] = metrics.MeanAt(s.brier)(counts), metrics.MeanAt(accuracy)(counts), ranks.Sweep(counts).AURC()
+		ranks := metrics.NewRanks(s.outcomes.Confidence, wrong)
+		at := map[string]func(counts []float64) float64{
+			nll.Name: metrics.MeanAt(s.nll), brier.Name: metrics.MeanAt(s.brier), accuracy.Name: metrics.MeanAt(right), ece.Name: s.outcomes.ECEAt(judgedBins),
+			aurc.Name: func(counts []float64) float64 { return ranks.Sweep(counts).AURC() },
+		}
+		judge := func(counts []float64) (values []float64) {
+			for _, n := range numbers {
+				values = append(values, at[n.Name](counts))
 			}
-			return numbers
+			return values
 		}
 		judges = append(judges, judge)
-		judged[r] = &judgedRun{values: slices.Clone(judge(all)), floor: s.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
+		all[r] = &judgedRun{values: judge(ones), floor: s.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
 	}
-	for _, numbers := range metrics.Replicates([]int{len(all)}, replicates, compareSeed, func(counts []float64) (numbers []float64) {
+	for _, values := range metrics.Replicates([]int{len(ones)}, replicates, compareSeed, func(counts []float64) (values []float64) {
 		for _, judge := range judges {
-			numbers = append(numbers, judge(counts)...)
+			values = append(values, judge(counts)...)
 		}
-		return numbers
+		return values
 	}) {
-		for r, of := range slices.Collect(slices.Chunk(numbers, len(judgements))) {
-			judged[r].resampled = append(judged[r].resampled, of)
+		for r, of := range slices.Collect(slices.Chunk(values, len(numbers))) {
+			all[r].resampled = append(all[r].resampled, of)
 		}
 	}
-	return judged, nil
+	return all, nil
 }
 
 // A contender is a row with what its runs say of the test images, by their seeds.
@@ -130,7 +129,7 @@ type contender struct {
 	row
 	runs  map[uint64]*judgedRun
 	seeds []uint64      // over which its numbers are averaged
-	cells []report.Cell // by their judgements
+	cells []report.Cell // of the judged numbers
 }
 
 // mean is the mean of a number over the runs of the seeds; NaN if there are none.
@@ -142,7 +141,7 @@ func (c contender) mean(of func(run *judgedRun) float64) float64 {
 	return total / float64(len(c.seeds))
 }
 
-// difference subtracts the reference's judgement k from the contender's. It is a mean over seeds that both have. sameSign
+// difference subtracts the reference's judged number k from the contender's. It is a mean over seeds that both have. sameSign
 // says whether each seed gives the same sign.
 func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool) {
 	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
@@ -252,18 +251,18 @@ type judgedCell struct {
 	sameSign bool // of the seeds
 }
 
-// against compares contenders with the reference among them, in the judgements at some places; the reference comes first.
+// against compares contenders with the reference among them by numbers; the reference comes first.
 // Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
-func against(family *tables.Family[judgedCell], all []contender, places ...int) (judged []contender) {
+func against(family *tables.Family[judgedCell], all []contender, numbers []tables.Number) (compared []contender) {
 	at := slices.IndexFunc(all, func(c contender) bool { return c.reference && len(c.runs) > 0 })
 	if at < 0 {
 		return nil
 	}
 	reference := all[at]
-	judged = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
-	for i := range judged {
-		c := &judged[i]
+	compared = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
+	for i := range compared {
+		c := &compared[i]
 		if c.made { // one ensemble stands beside each run of the reference
 			run := c.runs[c.found[0].Seed]
 			c.runs = map[uint64]*judgedRun{}
@@ -271,16 +270,16 @@ func against(family *tables.Family[judgedCell], all []contender, places ...int) 
 				c.runs[seed] = run
 			}
 		}
-		c.seeds, c.cells = slices.Sorted(maps.Keys(c.runs)), make([]report.Cell, len(judgements))
+		c.seeds, c.cells = slices.Sorted(maps.Keys(c.runs)), make([]report.Cell, len(numbers))
 		shared := slices.DeleteFunc(slices.Clone(c.seeds), func(seed uint64) bool { return reference.runs[seed] == nil })
 		if len(shared) > 0 { // so that the difference is that of the numbers
 			c.seeds = shared
 		}
-		for _, k := range places {
-			j, cell := judgements[k], &c.cells[k]
+		for k, n := range numbers {
+			cell := &c.cells[k]
 			cell.Text = "diverged"
 			if len(c.seeds) > 0 {
-				*cell = report.NumberCell(j.factor*c.mean(func(run *judgedRun) float64 { return run.values[k] }), math.NaN(), j.decimals)
+				*cell = report.NumberCell(n.Shown(c.mean(func(run *judgedRun) float64 { return run.values[k] })), math.NaN(), n.Decimals)
 			}
 			switch {
 			case c.diverged() && !reference.diverged():
@@ -289,24 +288,22 @@ func against(family *tables.Family[judgedCell], all []contender, places ...int) 
 				cell.Verdict = report.Better
 			case i > 0 && len(shared) > 0:
 				d, sameSign := c.difference(reference, k, shared)
-				cell.Difference = &metrics.Difference{Mean: j.factor * d.Mean, Low: j.factor * d.Low, High: j.factor * d.High, P: d.P}
-				tested := tables.Mean{Words: report.Cell{Difference: cell.Difference}, Higher: j.higher}
-				family.AddMean(judgedCell{cell, sameSign}, nil, tested)
+				cell.Difference = &metrics.Difference{Mean: n.Shown(d.Mean), Low: n.Shown(d.Low), High: n.Shown(d.High), P: d.P}
+				family.AddDifference(judgedCell{cell, sameSign}, *cell.Difference, n.Higher)
 			}
 		}
 	}
-	return judged
+	return compared
 }
 
 // processorDifferences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
 // text and of the authors' code, with each other.
 func processorDifferences(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Seeds"}
-	places := make([]int, len(judgements))
-	for k, j := range judgements {
-		places[k], columns = k, append(columns, j.heading)
+	for _, n := range judged(false) {
+		columns = append(columns, n.Title)
 	}
-	return judgedTable(x, "-differences", false, append(columns, "ECE floor"), places, func(c contender) []report.Cell {
+	return judgedTable(x, "-differences", false, append(columns, "ECE floor"), func(c contender) []report.Cell {
 		floor := c.mean(func(run *judgedRun) float64 { return run.floor })
 		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(c.seeds), "[]")), c.cells, report.TextCells(number("%.4f", floor)))
 	})
@@ -315,7 +312,7 @@ func processorDifferences(x *tables.Index) (report.Table, error) {
 // processorTemperatures compares methods after each got a temperature.
 func processorTemperatures(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
-	return judgedTable(x, "-temperature", true, columns, []int{placeOfNLL, placeOfECE}, func(c contender) []report.Cell {
+	return judgedTable(x, "-temperature", true, columns, func(c contender) []report.Cell {
 		temperature := c.mean(func(run *judgedRun) float64 { return run.temperature })
 		before := func(metric string) report.Cell {
 			var values []float64
@@ -327,30 +324,30 @@ func processorTemperatures(x *tables.Index) (report.Table, error) {
 			return report.NumberCell(stat.Mean(values, nil), math.NaN(), 4)
 		}
 		return []report.Cell{
-			{Text: number("%.2f", temperature)}, before(experiment.MetricNLL), c.cells[placeOfNLL], before(experiment.MetricECE), c.cells[placeOfECE],
+			{Text: number("%.2f", temperature)}, before(experiment.MetricNLL), c.cells[0], before(experiment.MetricECE), c.cells[1],
 		}
 	})
 }
 
 // judgedTable is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
 // cells.
-func judgedTable(x *tables.Index, part string, scaled bool, columns []string, places []int, of func(c contender) []report.Cell) (report.Table, error) {
+func judgedTable(x *tables.Index, part string, scaled bool, columns []string, of func(c contender) []report.Cell) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
-	var judged []contender
+	var all []contender
 	var family tables.Family[judgedCell]
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(r row) bool { return r.group != rows[0].group })
 		if n < 0 {
 			n = len(rows)
 		}
-		all, err := contendersOf(x, rows[:n], scaled)
+		group, err := contendersOf(x, rows[:n], scaled)
 		if err != nil {
 			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
 		}
-		rows, judged = rows[n:], append(judged, against(&family, all, places...)...)
+		rows, all = rows[n:], append(all, against(&family, group, judged(scaled))...)
 	}
 	for _, test := range family.Tests() {
 		if test.Of.cell.Verdict = test.Verdict; !test.Of.sameSign { // the seeds disagree
@@ -359,7 +356,7 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, pl
 	}
 	t := comparedTable(part)
 	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
-	for _, c := range judged {
+	for _, c := range all {
 		t.Rows = append(t.Rows, report.Row{Group: c.group, Name: c.name, Cells: of(c)})
 	}
 	return t, nil

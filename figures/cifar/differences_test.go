@@ -65,8 +65,8 @@ func TestDifferences(t *testing.T) {
 	verdict := map[string]string{}
 	for _, row := range table.Rows {
 		got = append(got, row.Name+" "+row.Cells[0].Text)
-		for k, j := range judgements {
-			verdict[row.Name+" "+j.heading] = row.Cells[1+k].Verdict
+		for k, j := range judged(false) {
+			verdict[row.Name+" "+j.Title] = row.Cells[1+k].Verdict
 		}
 	}
 	same(t, got, []string{"Density Uncertainty 0 1", "Deterministic 0 1", "Rank-1 BNN 0"})

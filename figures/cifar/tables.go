@@ -61,21 +61,34 @@ type row struct {
 	table, paper, prefix string
 }
 
-// A column is what a table shows of every row: a metric of its experiments, or another cell.
+// A column is what a table shows of every row.
 type column struct {
-	heading string
-	tables.Mean
-	published string                  // the paper's name of the column
-	metric    func(r row) string      // the metric, where rows have their own
-	cell      func(r row) tables.Mean // another cell
+	title string
+	cell  func(r row) tables.Cell
 }
 
-// The columns that several tables have.
+// The numbers that several tables have.
 var (
-	accuracyColumn = column{heading: "Accuracy (%)", published: "Accuracy", Mean: tables.Mean{Metric: experiment.MetricAccuracy, Percent: true, Decimals: 2, Higher: true, Best: "accuracy"}}
-	eceColumn      = column{heading: "ECE", published: "ECE", Mean: tables.Mean{Metric: experiment.MetricECE, Decimals: 4, Best: "ECE"}}
-	nllColumn      = column{heading: "NLL", published: "NLL", Mean: tables.Mean{Metric: experiment.MetricNLL, Decimals: 4, Best: "NLL"}}
+	accuracy = tables.Number{Name: experiment.MetricAccuracy, Title: "Accuracy (%)", Percent: true, Decimals: 2, Higher: true}
+	ece      = tables.Number{Name: experiment.MetricECE, Title: "ECE", Decimals: 4}
+	nll      = tables.Number{Name: experiment.MetricNLL, Title: "NLL", Decimals: 4}
+	brier    = tables.Number{Name: "brier", Title: "Brier", Decimals: 4}
+	aurc     = tables.Number{Name: "aurc", Title: "AURC", Decimals: 4}
 )
+
+// detected is an area under a curve for images of a set.
+func detected(set, metric, ending string) tables.Number {
+	return tables.Number{Name: detectionMetric(set, metric) + ending, Decimals: 3, Higher: true, Optional: true}
+}
+
+// plain is a column with a number, and ranked the same with the best of a group bold.
+func plain(n tables.Number) column {
+	return column{n.Title, func(r row) tables.Cell { return r.cell(n, "", "") }}
+}
+
+func ranked(n tables.Number) column {
+	return column{n.Title, func(r row) tables.Cell { return r.cell(n, n.Name, strings.TrimSuffix(n.Title, " (%)")) }}
+}
 
 // fill adds columns and rows to a table.
 func fill(x *tables.Index, t report.Table, columns []column, rows []row) (report.Table, error) {
@@ -84,41 +97,36 @@ func fill(x *tables.Index, t report.Table, columns []column, rows []row) (report
 		s.Columns = []string{"Method"}
 	}
 	for _, c := range columns {
-		s.Columns = append(s.Columns, c.heading)
+		s.Columns = append(s.Columns, c.title)
 	}
 	for _, r := range rows {
-		var cells []tables.Mean
+		var cells []tables.Cell
 		for _, c := range columns {
-			cells = append(cells, c.of(r))
+			cells = append(cells, c.cell(r))
 		}
 		s.Add(r.group, r.name, cells...)
 	}
 	return s.Make(x)
 }
 
-// of is the cell of a row, beside the paper's number if it has the row and the column. Without experiments it is that number
-// alone. Runs of which none has an optional metric have a dash.
-func (c column) of(r row) tables.Mean {
-	if c.cell != nil {
-		return c.cell(r)
+// cell is the cell of a number, the best of those with its rank bold, beside the paper's number if it has the row and a column
+// that is published under a name. Without experiments it is that number alone. Runs of which none has an optional metric have a
+// dash.
+func (r row) cell(n tables.Number, rank, published string) tables.Cell {
+	p := tables.Printed{Mean: n.Over(r.runs)}
+	if p.Best = rank; n.Optional && len(r.found) > 0 && !r.has(n.Name) {
+		return tables.Words("")
 	}
-	mean := c.Over(r.runs)
-	if c.metric != nil {
-		mean.Metric = c.metric(r)
-	}
-	if mean.Optional && len(r.found) > 0 && !r.has(mean.Metric) {
-		return tables.Mean{}
-	}
-	theirs, has := papers.Lookup(r.table, r.paper, r.prefix+c.published)
+	theirs, has := papers.Lookup(r.table, r.paper, r.prefix+published)
 	switch {
 	case has && theirs.Note != "" && len(r.runs) == 0:
 		return tables.Words("%s", theirs.Note)
 	case has:
-		mean.Printed = &report.Number{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}
+		p.Paper = &report.Number{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}
 	case len(r.runs) == 0:
-		return mean.Theirs()
+		return p.Theirs()
 	}
-	return mean
+	return p
 }
 
 // papersRows are the rows of one of the paper's tables, as a group; prefix begins the names of the columns.
@@ -210,7 +218,7 @@ func (t Classification) Table(x *tables.Index) (report.Table, error) {
 		t.settings.said(), t.what, slices.ContainsFunc(t.methods, methods.Ensemble.Equal), slices.ContainsFunc(t.methods, methods.SNGP.Equal), t.decayed != nil, methods.EnsembleMembers,
 	})
 	made.Name, made.Legend = t.name, report.MarksPaper
-	return fill(x, made, []column{accuracyColumn, eceColumn, nllColumn}, append(rows, papersRows(t.published, "The paper's numbers", "")...))
+	return fill(x, made, []column{ranked(accuracy), ranked(ece), ranked(nll)}, append(rows, papersRows(t.published, "The paper's numbers", "")...))
 }
 
 // DetectionTable is the paper's table of out-of-distribution detection, ours and the paper's, with columns of our own for
@@ -238,9 +246,7 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 		rows = append(rows, papersRows(papers.OODSVHN, titleOf(d.Name)+", the paper's numbers", prefix)...)
 	}
 	of := func(heading, published, metric string, other func(d Images) string) column {
-		return column{heading: heading, published: published, Mean: detected, metric: func(r row) string {
-			return detectionMetric(other(r.images), metric) + r.ending
-		}}
+		return column{heading, func(r row) tables.Cell { return r.cell(detected(other(r.images), metric, r.ending), "", published) }}
 	}
 	svhn := func(Images) string { return SVHN }
 	t := prose.Table("ood-svhn", paper.said())
@@ -250,9 +256,6 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 		of("SVHN (1,083) AUROC", "", "auroc", func(Images) string { return SVHNExcerpt }),
 	}, rows)
 }
-
-// detected is a mean of an area under a curve.
-var detected = tables.Mean{Decimals: 3, Higher: true, Optional: true}
 
 // fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {

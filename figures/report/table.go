@@ -47,7 +47,7 @@ type Cell struct {
 // The marks of verdicts.
 var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
 
-// MarksPaper explains marks on numbers that are compared with published ones (see tables.Mean.Away).
+// MarksPaper explains marks on numbers that are compared with published ones (see tables.Printed.Away).
 const MarksPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
 
 // MarksAgainst explains marks on numbers that are tested against those of a reference.

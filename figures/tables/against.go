@@ -71,7 +71,7 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 			theirs := runs[kind{task, name}]
 			for k, method := range t.Columns[1:] {
 				ours, cell := runs[kind{task, method}], &tests.Cells[k]
-				m := Mean{Metric: metric, Optional: true}
+				m := Mean{Number: Number{Name: metric, Optional: true}}
 				s, err := m.summarize(ours)
 				if err != nil {
 					return t, err

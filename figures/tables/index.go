@@ -146,8 +146,8 @@ func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 // DivergedAlone is the verdict on experiments against a reference of which only one side diverged: report.Worse if all
 // were run and some diverged and none of the reference's, report.Better the other way round, and "" otherwise.
 func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
-	ours, _ := x.Summarize(Mean{Of: list, Optional: true})
-	theirs, _ := x.Summarize(Mean{Of: reference, Optional: true})
+	ours, _ := x.Summarize(Number{Optional: true}.Over(list))
+	theirs, _ := x.Summarize(Number{Optional: true}.Over(reference))
 	all := func(s Summary) bool { return s.Wanted > 0 && s.Unmeasured+s.Diverged == s.Wanted }
 	switch {
 	case !all(ours) || !all(theirs) || (ours.Diverged > 0) == (theirs.Diverged > 0):

@@ -76,8 +76,8 @@ func TestVerdictsOnDivergence(t *testing.T) {
 				}
 			}
 			var family tables.Family[string]
-			mean := tables.Mean{Metric: "nll", Of: all[other.Name], Against: all[reference.Name]}
-			family.AddMean("mine", tables.Of(append(c.its, c.reference...)), mean)
+			test := tables.Number{Name: "nll"}.Over(all[other.Name]).Against(all[reference.Name])
+			family.AddTested("mine", tables.Of(append(c.its, c.reference...)), test)
 			got := append(family.Tests(), tables.Test[string]{})[0]
 			if got.Verdict != c.verdict || (got.Difference != nil) != (c.name == "neither diverged") {
 				t.Errorf("got %+v, want %q", got, c.verdict)

@@ -44,10 +44,10 @@ func TestAway(t *testing.T) {
 		{"diverged", diverged, report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mean := tables.Mean{Printed: &c.theirs}
-			inStd, down := mean.Away(c.ours)
-			mean.Higher = true
-			_, up := mean.Away(c.ours)
+			p := tables.Printed{Paper: &c.theirs}
+			inStd, down := p.Away(c.ours)
+			p.Higher = true
+			_, up := p.Away(c.ours)
 			if math.Abs(inStd-c.inStd) > 1e-9 || math.IsNaN(inStd) != math.IsNaN(c.inStd) || down != c.down || up != c.up {
 				t.Errorf("got %v, %q and %q, want %v, %q and %q", inStd, down, up, c.inStd, c.down, c.up)
 			}
@@ -55,10 +55,10 @@ func TestAway(t *testing.T) {
 	}
 }
 
-func ExampleMean_Away() {
+func ExamplePrinted_Away() {
 	cell, _ := paper.Lookup(paper.UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
 	ours := tables.Summary{N: 20, Wanted: 20, Mean: 2.611, Std: 0.095}
-	inStd, verdict := tables.Mean{Printed: &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}}.Away(ours)
+	inStd, verdict := tables.Printed{Paper: &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}}.Away(ours)
 	fmt.Printf("%+.2f sd, %s\n", inStd, verdict)
 	// Output: +0.18 sd, agrees
 }
@@ -90,24 +90,28 @@ func TestSheet(t *testing.T) {
 		return all
 	}
 	x := tables.Of(append(a, b...))
-	mean := tables.Mean{Metric: "nll", Decimals: 3, Best: "lowest", Printed: &report.Number{Mean: 1, Std: 0.5, Decimals: 1}}
-	tested := mean.Over(of(b))
-	tested.Printed, tested.Against = nil, of(a)
+	mean := func(list experiment.Experiments) tables.Printed {
+		m := tables.Number{Name: "nll", Decimals: 3}.Over(list)
+		m.Best = "lowest"
+		return tables.Printed{Mean: m, Paper: &report.Number{Mean: 1, Std: 0.5, Decimals: 1}}
+	}
+	tested := mean(of(b)).Mean.Against(of(a))
 	higher, share, shown, gain := tested, tested, tested, tested
 	higher.Higher, higher.Family = true, "other"
-	share.Metric, share.Percent = "own", true
-	shown.Difference, shown.Best, share.Best, gain.Best = true, "", "", ""
-	gain.Against, gain.AgainstMetric, gain.Difference = gain.Of, "own", true
-	given := tables.Mean{Words: report.Cell{Difference: &metrics.Difference{Mean: -1, Low: -2, High: -0.5, P: 0.001}}}
+	share.Name, share.Other.Name, share.Percent, share.Other.Percent = "own", "own", true, true
+	shown.Shown, shown.Best, share.Best, gain.Best = true, "", "", ""
+	gain.Other = gain.Mean
+	gain.Other.Name, gain.Shown = "own", true
+	given := tables.Difference{Difference: metrics.Difference{Mean: -1, Low: -2, High: -0.5, P: 0.001}}
 	s := tables.Sheet{Table: report.Table{Name: "s", Columns: []string{"", "a", "b"}}, Lines: []tables.Line{
-		{Group: "g", Name: "ours", Cells: []tables.Mean{mean.Over(of(a)), tested}},
-		{Group: "g", Name: "paper", Cells: []tables.Mean{mean.Over(of(a)), tested}, Theirs: true},
-		{Group: "lost", Name: "ours", Cells: []tables.Mean{mean.Over(of(a).Change(func(e *experiment.Experiment) { e.Seed += 9 })), {}}},
-		{Group: "lost", Name: "paper", Cells: []tables.Mean{mean, {}}, Theirs: true},
-		{Name: "higher", Cells: []tables.Mean{mean.Over(of(a)), higher}},
-		{Name: "percent, shown", Cells: []tables.Mean{share, shown}},
-		{Name: "gain, given", Cells: []tables.Mean{gain, given}},
-		{Name: "words", Cells: []tables.Mean{tables.Words("%d words", 2), mean.Over(nil)}},
+		{Group: "g", Name: "ours", Cells: []tables.Cell{mean(of(a)), tested}},
+		{Group: "g", Name: "paper", Cells: []tables.Cell{mean(of(a)).Theirs(), tables.Printed{}.Theirs()}, Theirs: true},
+		{Group: "lost", Name: "ours", Cells: []tables.Cell{mean(of(a).Change(func(e *experiment.Experiment) { e.Seed += 9 })), tables.Words("")}},
+		{Group: "lost", Name: "paper", Cells: []tables.Cell{mean(nil).Theirs(), tables.Words("")}, Theirs: true},
+		{Name: "higher", Cells: []tables.Cell{mean(of(a)), higher}},
+		{Name: "percent, shown", Cells: []tables.Cell{share, shown}},
+		{Name: "gain, given", Cells: []tables.Cell{gain, given}},
+		{Name: "words", Cells: []tables.Cell{tables.Words("%d words", 2), mean(nil)}},
 	}}
 	table := must.Get(s.Make(x))(t)
 	var got []string
@@ -130,15 +134,17 @@ func TestBold(t *testing.T) {
 	mean := func(name string, values ...float64) tables.Mean {
 		m := experiment.Method{Name: name, Layers: dul.Density{InitStd: 0.1 * float64(len(name))}}
 		all = append(all, made(t, m, values...)...)
-		return tables.Mean{Of: must.Get(task().Experiments(experiment.Adam(1, 4, 0.1), 2, m))(t), Metric: "nll", Best: "lowest"}
+		cell := tables.Number{Name: "nll"}.Over(must.Get(task().Experiments(experiment.Adam(1, 4, 0.1), 2, m))(t))
+		cell.Best = "lowest"
+		return cell
 	}
 	high, part, low := mean("a", 3, 3, 3), mean("bb", 1, 1), mean("ccc", 2, 2, 2)
 	for name, c := range map[string]struct {
-		cells        []tables.Mean
+		cells        []tables.Cell
 		across, down int // the cell that is bold; -1 for none
 	}{
-		"lowest of the complete": {[]tables.Mean{high, part, low}, 2, 2}, "the first of equals": {[]tables.Mean{low, low, part}, 0, 0},
-		"one complete": {[]tables.Mean{part, high}, 1, -1}, "none complete": {[]tables.Mean{part, part}, -1, -1},
+		"lowest of the complete": {[]tables.Cell{high, part, low}, 2, 2}, "the first of equals": {[]tables.Cell{low, low, part}, 0, 0},
+		"one complete": {[]tables.Cell{part, high}, 1, -1}, "none complete": {[]tables.Cell{part, part}, -1, -1},
 	} {
 		across := tables.Sheet{Table: report.Table{Columns: make([]string, 1+len(c.cells))}}
 		across.Add("", "row", c.cells...)

@@ -3,7 +3,6 @@ package tables
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -77,20 +76,17 @@ func (m Mean) average(runs []experiment.Result) (map[int]float64, Summary, error
 	for _, r := range runs {
 		unit := m.By(*r.Experiment)
 		wanted[unit]++
-		value, has := r.Metrics[m.Metric]
-		if m.Percent {
-			value *= 100
-		}
+		value, has := r.Metrics[m.Name]
 		switch {
 		case r.ID == "":
 		case r.Diverged:
 			s.Diverged++
 		case has:
-			sum[unit], n[unit] = sum[unit]+value, n[unit]+1
+			sum[unit], n[unit] = sum[unit]+m.Number.Shown(value), n[unit]+1
 		case m.Optional:
 			s.Unmeasured++
 		default:
-			return nil, s, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, *r.Experiment, m.Metric)
+			return nil, s, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, *r.Experiment, m.Name)
 		}
 	}
 	for unit := range sum {
@@ -124,28 +120,4 @@ func (s Summary) Cell(decimals int) report.Cell {
 		return report.Cell{Text: odd[0]}
 	}
 	return report.Cell{NotRun: true}
-}
-
-// Away is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread that one split's number
-// has, and a verdict; theirs is the number that the paper prints for the mean. Our own spread is the unit because some of the
-// paper's are not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the rounding of
-// the published number can explain, half a unit of its last decimal, is taken off first, so that 0.0006 against a printed
-// 0.001 does not count as far away. It is NaN when there is no verdict.
-func (m Mean) Away(ours Summary) (inStd float64, verdict string) {
-	if m.Printed == nil || ours.Diverged > 0 || math.IsNaN(m.Printed.Mean) || !(ours.Std > 0) {
-		return math.NaN(), report.Unsettled
-	}
-	away := ours.Mean - m.Printed.Mean
-	rounding := 0.5 * math.Pow10(-m.Printed.Decimals)
-	if math.Abs(away) <= rounding {
-		return 0, report.Agrees
-	}
-	inStd = (away - math.Copysign(rounding, away)) / ours.Std
-	switch {
-	case math.Abs(inStd) <= 1:
-		return inStd, report.Agrees
-	case inStd < 0 != m.Higher:
-		return inStd, report.Better
-	}
-	return inStd, report.Worse
 }

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -46,35 +45,35 @@ func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 		f.untested = append(f.untested, Test[K]{Of: name, Verdict: report.NotSignificant})
 		return
 	}
-	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, false)
+	f.AddDifference(name, d, false)
 }
 
-// AddMean tests a mean against what it is to be tested against, if there is something, or adds the difference that it has. If
-// runs of one side diverged and none of the other's, the verdict is against that side.
-func (f *Family[K]) AddMean(name K, x *Index, m Mean) {
-	if d := m.Words.Difference; d != nil {
-		f.names, f.differences, f.higher = append(f.names, name), append(f.differences, *d), append(f.higher, m.Higher)
-	}
-	if len(m.Of) == 0 || len(m.Against) == 0 {
+// AddDifference adds a difference that was found already, of a number that is better when higher or lower.
+func (f *Family[K]) AddDifference(name K, d metrics.Difference, higher bool) {
+	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, higher)
+}
+
+// AddTested tests a mean against the other, if both have experiments. If runs of one side diverged and none of the other's, the
+// verdict is against that side.
+func (f *Family[K]) AddTested(name K, x *Index, t Tested) {
+	if len(t.Of) == 0 || len(t.Other.Of) == 0 {
 		return
 	}
-	if verdict := x.DivergedAlone(m.Of, m.Against); verdict != "" {
+	if verdict := x.DivergedAlone(t.Of, t.Other.Of); verdict != "" {
 		f.untested = append(f.untested, Test[K]{Of: name, Verdict: verdict})
 		return
 	}
-	if f.TestTrain = 0; m.By == nil {
+	if f.TestTrain = 0; t.By == nil {
 		var splits []int
-		for _, e := range m.Of {
+		for _, e := range t.Of {
 			splits = append(splits, e.Split)
 		}
-		f.TestTrain = testTrain(m.Of[0].Task.Data, splits)
+		f.TestTrain = testTrain(t.Of[0].Task.Data, splits)
 	}
-	against := m
-	against.Of, against.Metric = m.Against, cmp.Or(m.AgainstMetric, m.Metric)
 	n := len(f.higher)
-	f.Add(name, x.Units(m), x.Units(against), 0)
+	f.Add(name, x.Units(t.Mean), x.Units(t.Other), 0)
 	if len(f.higher) > n {
-		f.higher[n] = m.Higher
+		f.higher[n] = t.Higher
 	}
 }
 

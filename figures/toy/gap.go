@@ -35,7 +35,7 @@ const gapSeeds = 20
 
 // gapRatio is the mean gap ratio of a method.
 func gapRatio(m experiment.Method) tables.Mean {
-	return tables.Mean{Of: grid.Of(Cubic{Seeds: gapSeeds}, m), Metric: MetricGapRatio, Decimals: 2, Optional: true}
+	return tables.Number{Name: MetricGapRatio, Decimals: 2, Optional: true}.Over(grid.Of(Cubic{Seeds: gapSeeds}, m))
 }
 
 //go:embed prose.md
@@ -52,12 +52,12 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 	for _, row := range gapRows {
 		ratio, above := gapRatio(row.Method), tables.Waits
 		coverage := ratio
-		coverage.Metric = metricGapCoverage
+		coverage.Name = metricGapCoverage
 		if ratios := x.Units(ratio); len(ratios) > 0 {
 			n := floats.Count(func(ratio float64) bool { return ratio > 1 }, slices.Collect(maps.Values(ratios)))
 			above = tables.Words("%d of %d", n, len(ratios))
 		}
-		s.Add("", row.Name, tables.Mean{Words: report.Cell{Text: row.picture, Theirs: true}}, ratio, above, coverage)
+		s.Add("", row.Name, tables.Done{Text: row.picture, Theirs: true}, ratio, above, coverage)
 	}
 	return s.Make(x)
 }
@@ -68,8 +68,8 @@ func DistanceTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("distance", map[string]int{"Seeds": drawnSeeds}), Down: true}
 	s.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: gap ratio"}
 	for _, m := range distanceMethods {
-		cell := func(data experiment.Source, metric string, decimals int) tables.Mean {
-			return tables.Mean{Of: grid.Of(data, m), Metric: metric, Decimals: decimals, Optional: true}
+		cell := func(data experiment.Source, name string, decimals int) tables.Cell {
+			return tables.Number{Name: name, Decimals: decimals, Optional: true}.Over(grid.Of(data, m))
 		}
 		moons, cubic := Moons{Seeds: drawnSeeds}, Cubic{Seeds: drawnSeeds}
 		s.Add("", m.Name, cell(moons, metricEntropyData, 3), cell(moons, metricEntropyFar, 3), cell(cubic, MetricGapRatio, 2))

@@ -30,9 +30,9 @@ func claimsOfBest(x *tables.Index) (all []tables.Claim, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, metric := range tableMetrics {
+	for _, n := range tableNumbers {
 		for _, s := range claimGrids {
-			all = append(all, metric.bestOnMost(tested, s))
+			all = append(all, bestOnMost(tested, n, s))
 		}
 	}
 	return all, nil
@@ -81,14 +81,14 @@ const mostSets = 6
 // bestOnMost checks that density uncertainty is ahead on most of the paper's data sets. A set is won if density is better
 // than each other method, and lost if a method is better than density (tables.Test). The claim holds if enough sets are
 // won, and fails if so many are lost that the rest are too few. Sets that are neither, or were not run, may go either way.
-func (x metric) bestOnMost(tested report.Table, s experiment.Grid) tables.Claim {
+func bestOnMost(tested report.Table, of tables.Number, s experiment.Grid) tables.Claim {
 	won, lost, sets := 0, 0, 0
 	ahead := map[string]int{} // of density, by the rival
 	for _, d := range s.Data {
 		dataset := d.(Data).Name
 		n := map[string]int{}
 		for _, m := range rivals {
-			verdict := tested.Cell(x.in(s), DatasetTitle(dataset), m.Name).Verdict
+			verdict := tested.Cell(in(of, s), DatasetTitle(dataset), m.Name).Verdict
 			n[verdict]++
 			if verdict == report.Better && paperRows[dataset] != "" {
 				ahead[m.Name]++
@@ -124,7 +124,7 @@ func (x metric) bestOnMost(tested report.Table, s experiment.Grid) tables.Claim 
 	if len(parts) == 0 {
 		evidence = fmt.Sprintf("best on none of %d, worse than another on none", sets)
 	}
-	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", x.title, mostSets, len(paperRows)), s.Title, evidence, sets, holds, fails)
+	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", of.Title, mostSets, len(paperRows)), s.Title, evidence, sets, holds, fails)
 }
 
 // beatsControl checks what the paper's criterion asks for: that a variance which follows the energy is better than a control's
@@ -173,7 +173,7 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 // LDL energies ranks the errors better than constant energy does.
 func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 	for _, s := range gapGrids() {
-		tests := gapRank.againstConstant(x, s)
+		tests := againstConstant(x, rank, s)
 		n := tables.Verdicts(tests)
 		higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
 		evidence := fmt.Sprintf("rank correlation higher on %d, lower on %d of %d", higher, lower, compared)
@@ -201,9 +201,7 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 			if lower >= start {
 				continue
 			}
-			mean := nll.Over(from(start))
-			mean.Against = from(lower)
-			family.AddMean(dataset, x, mean)
+			family.AddTested(dataset, x, nll.Over(from(start)).Against(from(lower)))
 		}
 	}
 	tests := family.Tests()

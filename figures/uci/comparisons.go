@@ -23,14 +23,14 @@ func sheet(name, legend string, list []experiment.Method, all ...[]tables.Line) 
 	return s
 }
 
-// bySetting is a table of a mean with a group of lines for each setting. With a reference the others are tested against it.
-func bySetting(name string, mean tables.Mean, list []experiment.Method, grids []experiment.Grid, reference ...experiment.Method) tables.Sheet {
+// bySetting is a table of a number with a group of lines for each setting. With a reference the others are tested against it.
+func bySetting(name string, n tables.Number, list []experiment.Method, grids []experiment.Grid, reference ...experiment.Method) tables.Sheet {
 	s := sheet(name, "", list)
 	for _, r := range reference {
 		s.Legend = report.MarksAgainst(r.Name)
 	}
 	for _, of := range grids {
-		s.Lines = append(s.Lines, lines(of, of.Title, mean, list, reference...)...)
+		s.Lines = append(s.Lines, lines(of, of.Title, n, list, reference...)...)
 	}
 	return s
 }
@@ -39,20 +39,20 @@ func bySetting(name string, mean tables.Mean, list []experiment.Method, grids []
 func againstDensity(name string, list []experiment.Method, grids ...experiment.Grid) tables.Sheet {
 	var all [][]tables.Line
 	list = densityFirst(list)
-	for _, of := range tableMetrics {
+	for _, of := range tableNumbers {
 		for _, s := range grids {
-			group := of.title
+			group := of.Title
 			if len(grids) > 1 {
-				group = of.in(s)
+				group = in(of, s)
 			}
-			all = append(all, lines(s, group, of.Mean, list, methods.Density))
+			all = append(all, lines(s, group, of, list, methods.Density))
 		}
 	}
 	return sheet(name, report.MarksAgainst(methods.Density.Name), list, all...)
 }
 
 // in is the name of a group of lines in one of several settings.
-func (x metric) in(s experiment.Grid) string { return x.title + ", " + s.Title }
+func in(n tables.Number, s experiment.Grid) string { return n.Title + ", " + s.Title }
 
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
@@ -81,7 +81,7 @@ func Paired(x *tables.Index) (report.Table, error) {
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
 func ConvergedTable(x *tables.Index) (report.Table, error) {
-	s := bySetting("uci-converged", nll.Mean, densityFirst(convergedMethods), trainings(), detached)
+	s := bySetting("uci-converged", nll, densityFirst(convergedMethods), trainings(), detached)
 	if change := changeOfLead(x); change != "" {
 		s.Measured = append(s.Measured, prose.Caption("change of the lead", change))
 	}
@@ -116,22 +116,22 @@ func less(a, b map[int]float64) map[int]float64 {
 // DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
 	list, many := densityFirst(samplesMethods), manySamples()
-	few := lines(paperGrid(SmallDatasets()...), "10 draws", nll.Mean, list)
+	few := lines(paperGrid(SmallDatasets()...), "10 draws", nll, list)
 	for i, dataset := range SmallDatasets() {
 		for k, m := range list {
 			if m.Process == nil { // others are the same runs
-				few[i].Cells[k].Against = many.Of(Data{Name: dataset}, m)
+				few[i].Cells[k] = few[i].Cells[k].(tables.Mean).Against(many.Of(Data{Name: dataset}, m))
 			}
 		}
 	}
 	legend := report.MarksAgainst(methods.Density.Name + " (10 draws: than 1000 draws of the same method)")
-	return sheet("uci-samples", legend, list, lines(many, "1000 draws", nll.Mean, list, methods.Density), few).Make(x)
+	return sheet("uci-samples", legend, list, lines(many, "1000 draws", nll, list, methods.Density), few).Make(x)
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the targets
 // inside 95% intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
-	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
+	score := func(name string) tables.Number { return tables.Number{Name: name, Decimals: 3, Optional: true} }
 	list, s := densityFirst(withLater), everywhere()
 	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
 		lines(s, "CRPS", score(experiment.MetricCRPS), list, methods.Density),
@@ -145,47 +145,49 @@ var tunedMethods = slices.Concat(sampledMethods, addedMethods)
 // gapMethods are the columns of GapTable.
 var gapMethods = slices.Concat([]experiment.Method{methods.DensityMean}, tunedMethods, laterMethods)
 
-// gapSheet is a table of a mean on gap splits.
-func gapSheet(name string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
-	return bySetting(name, mean, densityFirst(gapMethods), gapGrids(), reference...)
+// gapSheet is a table of a number on gap splits.
+func gapSheet(name string, n tables.Number, reference ...experiment.Method) tables.Sheet {
+	return bySetting(name, n, densityFirst(gapMethods), gapGrids(), reference...)
 }
 
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
-	return gapSheet("uci-gap", tables.Mean{Metric: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
+	return gapSheet("uci-gap", tables.Number{Name: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
 }
 
 // GapCoverageTable has the part of the targets inside 95% intervals on gap splits.
 func GapCoverageTable(x *tables.Index) (report.Table, error) {
-	return gapScore{"uci-gap-coverage", experiment.MetricCoverage, "coverage"}.table(x)
+	return gapScores(x, "uci-gap-coverage", coverage)
 }
 
 // GapRankTable has the rank correlation of predicted variance and squared error on gap splits.
-func GapRankTable(x *tables.Index) (report.Table, error) { return gapRank.table(x) }
+func GapRankTable(x *tables.Index) (report.Table, error) {
+	return gapScores(x, "uci-gap-rank", rank)
+}
 
-// A gapScore is a score on gap splits that says whether a method knows what it does not know.
-type gapScore struct{ name, metric, title string }
+// The numbers that say whether a method knows what it does not know.
+var (
+	coverage = tables.Number{Name: experiment.MetricCoverage, Title: "coverage", Decimals: 2, Optional: true}
+	rank     = tables.Number{Name: experiment.MetricSpearman, Title: "rank correlation", Decimals: 2, Higher: true, Optional: true}
+)
 
-var gapRank = gapScore{"uci-gap-rank", experiment.MetricSpearman, "rank correlation"}
-
-// table is a table of the score. How it was measured has the tests of density uncertainty against constant energy.
-func (g gapScore) table(x *tables.Index) (report.Table, error) {
-	sheet := gapSheet(g.name, tables.Mean{Metric: g.metric, Decimals: 2, Optional: true})
+// gapScores is a table of a number. How it was measured has the tests of density uncertainty against constant energy.
+func gapScores(x *tables.Index, name string, n tables.Number) (report.Table, error) {
+	sheet := gapSheet(name, n)
 	for _, s := range gapGrids() {
-		if tests := g.againstConstant(x, s); len(tests) > 0 {
-			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": g.title, "Settings": s.Title, "Tests": tables.Sentence(tests)}))
+		if tests := againstConstant(x, n, s); len(tests) > 0 {
+			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": n.Title, "Settings": s.Title, "Tests": tables.Sentence(tests)}))
 		}
 	}
 	return sheet.Make(x)
 }
 
 // againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
-func (g gapScore) againstConstant(x *tables.Index, s experiment.Grid) []tables.Test[string] {
+func againstConstant(x *tables.Index, n tables.Number, s experiment.Grid) []tables.Test[string] {
 	var family tables.Family[string]
-	for _, dataset := range SmallDatasets() {
-		mean := tables.Mean{Metric: g.metric, Optional: true, Higher: true, Of: s.Of(Data{Name: dataset, Kind: Gap}, methods.Density), Against: s.Of(Data{Name: dataset, Kind: Gap}, methods.DensityConstant)}
-		family.AddMean(DatasetTitle(dataset), x, mean)
+	for _, d := range s.Data {
+		family.AddTested(title(d), x, n.Over(s.Of(d, methods.Density)).Against(s.Of(d, methods.DensityConstant)))
 	}
 	return family.Tests()
 }

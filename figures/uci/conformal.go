@@ -55,12 +55,10 @@ func conformalTable(x *tables.Index) (report.Table, error) {
 		splits string
 		kind   Splits
 	}{{"random splits", Gal}, {"holes", Hole}} {
-		for _, score := range []struct {
-			title, metric string
-			decimals      int
-		}{{"own intervals", experiment.MetricCoverage, 3}, {"conformal intervals", metricConformal, 3}, {"conformal width", metricConformalWidth, 2}} {
-			mean := tables.Mean{Metric: score.metric, Decimals: score.decimals}
-			s.Lines = append(s.Lines, lines(conformalGrid(of.kind), score.title+", "+of.splits, mean, conformalMethods)...)
+		for _, n := range []tables.Number{
+			{Title: "own intervals", Name: experiment.MetricCoverage, Decimals: 3}, {Title: "conformal intervals", Name: metricConformal, Decimals: 3}, {Title: "conformal width", Name: metricConformalWidth, Decimals: 2},
+		} {
+			s.Lines = append(s.Lines, lines(conformalGrid(of.kind), n.Title+", "+of.splits, n, conformalMethods)...)
 		}
 	}
 	return s.Make(x)

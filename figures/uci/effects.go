@@ -76,10 +76,10 @@ func OptionsTable(x *tables.Index) (report.Table, error) {
 	}
 	for _, dataset := range SmallDatasets() {
 		for _, o := range densityOptions {
-			var cells []tables.Mean
+			var cells []tables.Cell
 			for _, way := range directions() {
-				cell := nll.Over(way.with(o, dataset))
-				cell.Against, cell.Difference = way.base.Of(Data{Name: dataset}, methods.Density), true
+				cell := nll.Over(way.with(o, dataset)).Against(way.base.Of(Data{Name: dataset}, methods.Density))
+				cell.Shown = true
 				cells = append(cells, cell)
 			}
 			s.Add(DatasetTitle(dataset), o.title, cells...)

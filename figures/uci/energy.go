@@ -24,7 +24,7 @@ func EnergyTable(x *tables.Index) (report.Table, error) {
 // againstControl compares the negative log likelihood of each method with the control's. The control is the first method.
 // The table has a row for each data set and setting. Its last column says how large a difference can still be.
 func againstControl(x *tables.Index, name string, grids []experiment.Grid, list []experiment.Method) (report.Table, error) {
-	t, err := bySetting(name, nll.Mean, list, grids, list[0]).Make(x)
+	t, err := bySetting(name, nll, list, grids, list[0]).Make(x)
 	return withBounds(t), err
 }
 
@@ -116,22 +116,15 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 // the variance ranks the errors, and the error.
 func SpreadTable(x *tables.Index) (report.Table, error) {
 	sheet := tables.Sheet{Table: begun("uci-spread", "Data set", "")}
-	measures := []struct {
-		title, name string
-		decimals    int
-	}{
-		{"deviation of the function", experiment.MetricModelStd, 3}, {"coverage", experiment.MetricCoverage, 2},
-		{"rank correlation", experiment.MetricSpearman, 2}, {"RMSE", experiment.MetricRMSE, 3},
-	}
-	for _, measure := range measures {
-		sheet.Columns = append(sheet.Columns, measure.title+", "+methods.DensityConstant.Name, measure.title+", "+methods.Density.Name)
+	numbers := []tables.Number{{Name: experiment.MetricModelStd, Title: "deviation of the function", Decimals: 3, Optional: true}, coverage, rank, rmse}
+	for _, n := range numbers {
+		sheet.Columns = append(sheet.Columns, n.Title+", "+methods.DensityConstant.Name, n.Title+", "+methods.Density.Name)
 	}
 	for _, s := range energyGrids(SmallDatasets()...) {
 		for _, d := range s.Data {
-			var cells []tables.Mean
-			for _, measure := range measures {
-				mean := tables.Mean{Metric: measure.name, Decimals: measure.decimals, Optional: true}
-				cells = append(cells, mean.Over(s.Of(d, methods.DensityConstant)), mean.Over(s.Of(d, methods.Density)))
+			var cells []tables.Cell
+			for _, n := range numbers {
+				cells = append(cells, n.Over(s.Of(d, methods.DensityConstant)), n.Over(s.Of(d, methods.Density)))
 			}
 			sheet.Add(s.Title, title(d), cells...)
 		}

@@ -23,7 +23,7 @@ const perRow = 3
 func perDataset(within float64, table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Figure, error) {
 	return tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow, Within: within}, func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
-		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.title) })
+		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.Title) })
 		return t.Turned(), err
 	})
 }

@@ -29,11 +29,11 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		i := slices.IndexFunc(paperMethods, func(m experiment.Method) bool { return m.Key == r[1] })
 		m := paperMethods[i]
 		runs := experiment.Grid{Preset: Released, Splits: splits}.Of(Data{Name: r[0]}, m)
-		cells := []tables.Mean{tables.Words("%s", r[2])}
-		for k, metric := range tableMetrics {
-			ours, theirs := metric.Over(runs), report.NumberCell(printed[k].Mean, printed[k].Std, printed[k].Decimals)
-			ours.Printed, theirs.Theirs = &printed[k], true
-			cells = append(cells, ours, tables.Mean{Words: theirs})
+		cells := []tables.Cell{tables.Words("%s", r[2])}
+		for k, n := range tableNumbers {
+			theirs := report.NumberCell(printed[k].Mean, printed[k].Std, printed[k].Decimals)
+			theirs.Theirs = true
+			cells = append(cells, tables.Printed{Mean: n.Over(runs), Paper: &printed[k]}, tables.Done(theirs))
 		}
 		s.Add(DatasetTitle(r[0]), m.Name, cells...)
 	}

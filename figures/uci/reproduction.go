@@ -13,7 +13,7 @@ const farAway = 2
 
 // ReproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
-// deviation over 20 splits (tables.Mean.Away), hollow within one.
+// deviation over 20 splits (tables.Printed.Away), hollow within one.
 func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	t, near, all := report.Table{Name: "uci-reproduction", Columns: []string{"Data set"}}, 0, 0
 	for _, m := range paperMethods {
@@ -21,12 +21,12 @@ func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	}
 	rows := without(withoutYear(), "energy") // the paper's
 	released := releasedGrid()
-	for _, metric := range tableMetrics {
+	for _, n := range tableNumbers {
 		for _, dataset := range rows {
-			row := report.Row{Group: metric.title, Name: DatasetTitle(dataset)}
+			row := report.Row{Group: n.Title, Name: DatasetTitle(dataset)}
 			for _, m := range paperMethods {
-				mean, cell := metric.of(dataset, m, released.Of(Data{Name: dataset}, m)), report.Cell{}
-				ours, err := x.Summarize(mean)
+				mean, cell := printed(n, dataset, m, released), report.Cell{}
+				ours, err := x.Summarize(mean.Mean)
 				if err != nil {
 					return report.Figure{}, err
 				}

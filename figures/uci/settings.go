@@ -8,20 +8,22 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// lines are the lines of a group with a mean of methods, one for each data set of a grid. With a reference the others are tested
+// lines are the lines of a group with a number of methods, one for each data set of a grid. With a reference the others are tested
 // against it, and the lowest is bold.
-func lines(g experiment.Grid, group string, mean tables.Mean, list []experiment.Method, reference ...experiment.Method) (lines []tables.Line) {
+func lines(g experiment.Grid, group string, n tables.Number, list []experiment.Method, reference ...experiment.Method) (lines []tables.Line) {
 	for _, d := range g.Data {
 		line := tables.Line{Group: group, Name: title(d)}
 		for _, m := range list {
-			cell := mean.Over(g.Of(d, m))
-			if slices.ContainsFunc(laterMethods, m.Equal) {
-				cell.Family = "later methods"
-			}
+			mean := n.Over(g.Of(d, m))
+			var cell tables.Cell = mean
 			for _, r := range reference {
-				cell.Best = "lowest"
-				if m.Name != r.Name {
-					cell.Against = g.Of(d, r)
+				mean.Best = "lowest"
+				if cell = mean; m.Name != r.Name {
+					tested := mean.Against(g.Of(d, r))
+					if slices.ContainsFunc(laterMethods, m.Equal) {
+						tested.Family = "later methods"
+					}
+					cell = tested
 				}
 			}
 			line.Cells = append(line.Cells, cell)

@@ -54,67 +54,56 @@ func begun(name, heading, legend string) report.Table {
 	return t
 }
 
-// metric is one of the two metrics of the paper's tables.
-type metric struct {
-	tables.Mean
-	title     string
-	published string // table of package paper
-}
+// The numbers of the paper's tables, in their order.
+var (
+	nll          = tables.Number{Name: experiment.MetricNLL, Title: "NLL", Decimals: 3}
+	rmse         = tables.Number{Name: experiment.MetricRMSE, Title: "RMSE", Decimals: 3}
+	tableNumbers = []tables.Number{nll, rmse}
+)
 
-// tableMetrics are the metrics of the paper's tables, in their order.
-var tableMetrics = []metric{
-	{tables.Mean{Metric: experiment.MetricNLL, Decimals: 3}, "NLL", paper.UCINLL},
-	{tables.Mean{Metric: experiment.MetricRMSE, Decimals: 3}, "RMSE", paper.UCIRMSE},
-}
-
-var nll, rmse = tableMetrics[0], tableMetrics[1]
-
-// of is the mean of a method's experiments on a data set beside the paper's number, if it prints one.
-func (x metric) of(dataset string, m experiment.Method, list experiment.Experiments) tables.Mean {
-	mean := x.Over(list)
-	if cell, has := paper.Lookup(x.published, paperRows[dataset], paperColumns[m.Name]); has {
-		mean.Printed = &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
+// printed is the mean of a method on a data set beside the paper's number, if it prints one.
+func printed(n tables.Number, dataset string, m experiment.Method, g experiment.Grid) tables.Printed {
+	p := tables.Printed{Mean: n.Over(g.Of(Data{Name: dataset}, m))}
+	table := map[string]string{nll.Name: paper.UCINLL, rmse.Name: paper.UCIRMSE}[n.Name]
+	if cell, has := paper.Lookup(table, paperRows[dataset], paperColumns[m.Name]); has {
+		p.Paper = &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
 	}
-	return mean
-}
-
-// everywhere is the same in the experiments of the paper's tables.
-func (x metric) everywhere(dataset string, m experiment.Method) tables.Mean {
-	return x.of(dataset, m, everywhere().Of(Data{Name: dataset}, m))
+	return p
 }
 
 // NLL is the paper's table of UCI negative log likelihoods with our numbers beside it.
-func NLL(x *tables.Index) (report.Table, error) { return nll.table(x) }
+func NLL(x *tables.Index) (report.Table, error) { return paperTable(x, nll) }
 
 // RMSE is the paper's table of UCI root mean squared errors with our numbers beside it.
-func RMSE(x *tables.Index) (report.Table, error) { return rmse.table(x) }
+func RMSE(x *tables.Index) (report.Table, error) { return paperTable(x, rmse) }
 
-func (x metric) table(index *tables.Index) (report.Table, error) {
+func paperTable(x *tables.Index, n tables.Number) (report.Table, error) {
 	list := densityFirst(withLater)
-	s := sheet("uci-"+x.Metric, report.MarksPaper, list)
+	s := sheet("uci-"+n.Name, report.MarksPaper, list)
 	for _, dataset := range tableDatasets() {
 		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
+		theirs := tables.Line{Group: ours.Group, Name: "paper", Theirs: true}
 		for _, m := range list {
-			cell := x.everywhere(dataset, m)
+			cell := printed(n, dataset, m, everywhere())
 			cell.Best = "lowest"
-			ours.Cells = append(ours.Cells, cell)
+			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, cell.Theirs())
 		}
 		s.Lines = append(s.Lines, ours)
 		if paperRows[dataset] != "" {
-			s.Lines = append(s.Lines, tables.Line{Group: ours.Group, Name: "paper", Cells: ours.Cells, Theirs: true})
+			s.Lines = append(s.Lines, theirs)
 		}
 	}
-	return s.Make(index)
+	return s.Make(x)
 }
 
 // lowest is the lowest mean among Methods on a data set, and the name of its method. Methods with a diverged run do not count. If
 // runs of any method are missing, both cells are dashes.
-func (x metric) lowest(index *tables.Index, dataset string) (lowest, method tables.Mean, err error) {
+func lowest(x *tables.Index, n tables.Number, dataset string) (lowest, method tables.Cell, err error) {
 	none, least, missing := tables.Words("–"), math.Inf(1), false
 	lowest, method = none, none
 	for _, m := range Methods() {
-		mean := x.Over(everywhere().Of(Data{Name: dataset}, m))
-		s, err := index.Summarize(mean)
+		mean := n.Over(everywhere().Of(Data{Name: dataset}, m))
+		s, err := x.Summarize(mean)
 		if err != nil {
 			return none, none, err
 		}
@@ -134,31 +123,31 @@ func (x metric) lowest(index *tables.Index, dataset string) (lowest, method tabl
 func DensityTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-density", "Data set", report.MarksPaper)}
 	s.Columns = append(s.Columns, "authors' code", "paper", "paper's text", "lowest mean with the text's", "method")
-	for _, of := range tableMetrics {
+	for _, of := range tableNumbers {
 		for _, dataset := range tableDatasets() {
-			density := of.everywhere(dataset, methods.Density)
-			lowest, method, err := of.lowest(x, dataset)
+			density := printed(of, dataset, methods.Density, everywhere())
+			lowest, method, err := lowest(x, of, dataset)
 			if err != nil {
 				return s.Table, err
 			}
-			s.Add(of.title, DatasetTitle(dataset), density.Over(releasedGrid().Of(Data{Name: dataset}, methods.Density)), density.Theirs(), density, lowest, method)
+			s.Add(of.Title, DatasetTitle(dataset), printed(of, dataset, methods.Density, releasedGrid()), density.Theirs(), density, lowest, method)
 		}
 	}
 	return s.Make(x)
 }
 
 // Agreement counts, for each method and each of the two metrics, on how many data sets our number is better than the
-// paper's, agrees with it or is worse (see tables.Mean.Away). On the other data sets there is nothing to compare: our
+// paper's, agrees with it or is worse (see tables.Printed.Away). On the other data sets there is nothing to compare: our
 // runs are not complete, or the paper has no number.
 func Agreement(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-agreement", "Method", "")}
 	s.Columns = append(s.Columns, "better", "agrees", "worse", "nothing to compare")
-	for _, of := range tableMetrics {
+	for _, of := range tableNumbers {
 		for _, m := range paperMethods {
 			n, all := map[string]int{}, tableDatasets()
 			for _, dataset := range all {
-				mean := of.everywhere(dataset, m)
-				ours, err := x.Summarize(mean)
+				mean := printed(of, dataset, m, everywhere())
+				ours, err := x.Summarize(mean.Mean)
 				if err != nil {
 					return s.Table, err
 				}
@@ -168,7 +157,7 @@ func Agreement(x *tables.Index) (report.Table, error) {
 				}
 			}
 			better, agrees, worse := n[report.Better], n[report.Agrees], n[report.Worse]
-			s.Add(of.title, m.Name, tables.Words("%d", better), tables.Words("%d", agrees), tables.Words("%d", worse), tables.Words("%d", len(all)-better-agrees-worse))
+			s.Add(of.Title, m.Name, tables.Words("%d", better), tables.Words("%d", agrees), tables.Words("%d", worse), tables.Words("%d", len(all)-better-agrees-worse))
 		}
 	}
 	return s.Make(x)
@@ -179,7 +168,7 @@ func Agreement(x *tables.Index) (report.Table, error) {
 func DatasetsTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-datasets", "Data set", "")}
 	s.Columns = append(s.Columns, "Size", "Size (paper)", "Dimension", "Dimension (paper)")
-	printed := func(dataset, column string) tables.Mean {
+	printed := func(dataset, column string) tables.Cell {
 		cell, found := paper.Lookup(paper.UCIDatasets, paperRows[dataset], column)
 		if !found {
 			return tables.Words("–")

@@ -90,7 +90,7 @@ func TuningTable(x *tables.Index) (report.Table, error) {
 	s := sheet("uci-tuning", "", list)
 	for _, tuned := range tunings {
 		for _, d := range tuned.Data {
-			var cells []tables.Mean
+			var cells []tables.Cell
 			for _, m := range list {
 				cell := tables.Words("")
 				if slices.ContainsFunc(tuned.Methods, m.Equal) {
@@ -106,7 +106,7 @@ func TuningTable(x *tables.Index) (report.Table, error) {
 }
 
 // mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
-func mostChosen(d Data, method string) tables.Mean {
+func mostChosen(d Data, method string) tables.Cell {
 	count, n := make(map[choice]int), 0
 	for split := range d.Splits() {
 		if c, has := choices()[chosenFor(d, split, method)]; has {

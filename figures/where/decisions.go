@@ -371,13 +371,16 @@ func decisionTable(x *tables.Index) (report.Table, error) {
 	}
 	add := func(group, metric string, tested bool, problems ...decisionProblem) {
 		for _, p := range problems {
-			var cells []tables.Mean
+			var cells []tables.Cell
+			density := p.runs(agents()[0])[:decisionSeeds]
 			for i, a := range agents() {
-				cell := tables.Mean{Of: p.runs(a)[:decisionSeeds], Metric: metric, Decimals: 3, Best: "lowest", Family: group}
-				if tested && i > 0 {
-					cell.Against = cells[0].Of
+				mean := tables.Number{Name: metric, Decimals: 3}.Over(p.runs(a)[:decisionSeeds])
+				mean.Best = "lowest"
+				if cells = append(cells, mean); tested && i > 0 {
+					against := mean.Against(density)
+					against.Family = group
+					cells[i] = against
 				}
-				cells = append(cells, cell)
 			}
 			s.Add(group, p.title, cells...)
 		}
@@ -395,21 +398,21 @@ func banditTable(x *tables.Index) (report.Table, error) {
 	s.Columns = []string{"Agent", "Regret", "Over density's"}
 	s.Legend = "▲ less, ▽ more regret than density, significant at 5% for all agents together. No mark: not significant."
 	regret := func(a agent) tables.Mean {
-		return tables.Mean{Of: bandit().runs(a)[decisionSeeds:], Metric: pointOf(metricRegret, banditRounds), Decimals: 1}
+		return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[decisionSeeds:])
 	}
 	density := regret(agents()[0])
 	for i, a := range banditAgents() {
-		m, ratio := regret(a), tables.Words("1")
-		if i > 0 {
-			m.Against, ratio = density.Of, over(x.Units(m), x.Units(density))
+		if i == 0 {
+			s.Add("", a.Name, density, tables.Words("1"))
+			continue
 		}
-		s.Add("", a.Name, m, ratio)
+		s.Add("", a.Name, regret(a).Against(density.Of), over(x.Units(regret(a)), x.Units(density)))
 	}
 	return s.Make(x)
 }
 
 // over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.
-func over(a, b map[int]float64) tables.Mean {
+func over(a, b map[int]float64) tables.Cell {
 	of := slices.Sorted(maps.Keys(a))
 	if len(of) < furtherSeeds || !slices.Equal(of, slices.Sorted(maps.Keys(b))) {
 		return tables.Waits

@@ -259,8 +259,8 @@ func (p exactProblem) posteriors() (all []*experiment.Predictions, err error) {
 }
 
 // bySeed is a mean over the splits and then over the seeds.
-func bySeed(metric string, list experiment.Experiments) tables.Mean {
-	return tables.Mean{Of: list, Metric: metric, Decimals: 3, By: func(e experiment.Experiment) int { return int(e.Seed) }}
+func bySeed(name string, list experiment.Experiments) tables.Mean {
+	return tables.Mean{Number: tables.Number{Name: name, Decimals: 3}, Of: list, By: func(e experiment.Experiment) int { return int(e.Seed) }}
 }
 
 // diagnostics say how the chains of a problem's posteriors went, over all splits; nil if one is missing.
@@ -297,11 +297,13 @@ func exactTable(x *tables.Index) (report.Table, error) {
 		density := p.runs(exactMethods[0])
 		for _, r := range exactRegions {
 			add := func(name string, runs, against experiment.Experiments) {
-				var cells []tables.Mean
+				var cells []tables.Cell
 				for _, metric := range exactMetrics {
 					cells = append(cells, bySeed(r.name+metric, runs))
 				}
-				cells[0].Against, cells[0].Family = against, p.name
+				distance := cells[0].(tables.Mean).Against(against)
+				distance.Family = p.name
+				cells[0] = distance
 				s.Add(p.title+", "+r.title, name, cells...)
 			}
 			add("HMC, two chains from two others", p.posterior(), nil)
@@ -326,8 +328,7 @@ func exactGapsTable(x *tables.Index) (report.Table, error) {
 		for _, m := range everyGapMethods {
 			distance, difference := p.inGap(m), tables.Words("–")
 			if strings.HasPrefix(m.Key, methods.DensityMean.Key) {
-				difference = distance.Over(p.runs(everyGapMethods[0]))
-				difference.Against, difference.Difference = distance.Of, true
+				difference = lessThan(p, methods.Density, distance)
 			}
 			s.Add(p.title, m.Name, distance, difference)
 		}
@@ -337,7 +338,16 @@ func exactGapsTable(x *tables.Index) (report.Table, error) {
 
 // inGap is the Wasserstein distance of a method in the gap, whose units are gaps.
 func (p exactProblem) inGap(m experiment.Method) tables.Mean {
-	return tables.Mean{Of: p.runs(m), Metric: gapRegion + exactMetrics[0], Decimals: 3, By: func(e experiment.Experiment) int { return e.Split }}
+	mean := tables.Number{Name: gapRegion + exactMetrics[0], Decimals: 3}.Over(p.runs(m))
+	mean.By = func(e experiment.Experiment) int { return e.Split }
+	return mean
+}
+
+// lessThan is the distance of a method less another.
+func lessThan(p exactProblem, m experiment.Method, distance tables.Mean) tables.Cell {
+	less := p.inGap(m).Against(distance.Of)
+	less.Shown = true
+	return less
 }
 
 // exactMetrics are the columns of exactTable, as what follows a region's name in a metric's.

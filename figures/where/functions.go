@@ -157,7 +157,10 @@ func functionFigure(x *tables.Index) (report.Table, error) {
 	s.Columns = s.Columns[:1+shown]
 	for i, line := range s.Lines {
 		s.Lines[i].Cells = line.Cells[:shown]
-		line.Cells[1].Family, line.Cells[1].Untested = "control", false
+		if control, tested := line.Cells[1].(tables.Tested); tested {
+			control.Family, control.NoVerdict = "control", false
+			line.Cells[1] = control
+		}
 	}
 	t, err := s.Make(x)
 	for _, row := range t.Rows {
@@ -174,14 +177,15 @@ func functionSheet() tables.Sheet {
 	}
 	var gains []tables.Line
 	for _, p := range jointProblems() {
-		var cells []tables.Mean
+		var cells []tables.Cell
 		gain := tables.Line{Group: groupGain, Name: p.Title}
 		for _, m := range compared {
-			cell := tables.Mean{Of: p.Of(p.data, m), Metric: p.prefix + metricJoint, Decimals: 3, Best: "lowest"}
-			cells = append(cells, cell)
-			cell.Best, cell.Against, cell.AgainstMetric, cell.Difference = "", cell.Of, p.prefix+metricMarginal, true
-			cell.Family, cell.Untested = fmt.Sprintf("%T", p.data), !m.Equal(methods.Density) // UCI or the cubic
-			gain.Cells = append(gain.Cells, cell)
+			mean := tables.Number{Name: p.prefix + metricJoint, Decimals: 3}.Over(p.Of(p.data, m))
+			tested := mean.Against(mean.Of)
+			tested.Other.Name, tested.Shown = p.prefix+metricMarginal, true
+			tested.Family, tested.NoVerdict = fmt.Sprintf("%T", p.data), !m.Equal(methods.Density) // UCI or the cubic
+			mean.Best = "lowest"
+			cells, gain.Cells = append(cells, mean), append(gain.Cells, tested)
 		}
 		s.Add(groupJoint, p.Title, cells...)
 		gains = append(gains, gain)

@@ -104,11 +104,11 @@ func inGaps(s experiment.Grid, control experiment.Method) comparison {
 
 // units are the means over seeds for each split.
 func (c comparison) units(x *tables.Index, dataset string, m experiment.Method) map[int]float64 {
-	mean := tables.Mean{Of: runs(c.Grid, uci.Data{Name: dataset, Kind: c.kind}, m), Metric: experiment.MetricNLL}
+	n := tables.Number{Name: experiment.MetricNLL}
 	if c.widths {
-		mean.Metric = experiment.MetricModelStd
+		n.Name = experiment.MetricModelStd
 	}
-	found := x.Units(mean)
+	found := x.Units(n.Over(runs(c.Grid, uci.Data{Name: dataset, Kind: c.kind}, m)))
 	for split, v := range found {
 		if c.widths {
 			found[split] = math.Log(v)
@@ -227,7 +227,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 	}
 	datasets := slices.Concat(uci.SmallDatasets(), g.further)
 	for _, of := range g.settings {
-		rows := make([][]tables.Mean, len(datasets)+1)
+		rows := make([][]tables.Cell, len(datasets)+1)
 		for _, other := range g.others {
 			complete := true
 			add := func(row int, list, tested []float64, untested bool) {
@@ -235,8 +235,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 					rows[row] = append(rows[row], tables.Waits, tables.Waits)
 					return
 				}
-				d := median(tested)
-				cell := tables.Mean{Words: report.Cell{Difference: &d}, Family: other.Name, Untested: untested}
+				cell := tables.Difference{Difference: median(tested), Family: other.Name, NoVerdict: untested}
 				rows[row] = append(rows[row], cell, tables.Words("%d of %d", lower(list), len(list)))
 			}
 			for row, dataset := range datasets {
@@ -289,13 +288,13 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 	for _, of := range gapSettings {
 		for _, control := range controls {
 			s.Columns = append(s.Columns, of.Title+", "+control.Name)
-			var column []tables.Mean
+			var column []tables.Cell
 			for _, dataset := range uci.SmallDatasets() {
 				d := uci.Data{Name: dataset, Kind: uci.Gap}
 				ours, theirs := runs(of, d, methods.Density), runs(of, d, control)
 				for gap := range d.Splits() {
-					cell := bySeed(experiment.MetricNLL, ours.OnSplits(gap))
-					cell.Against, cell.Difference, cell.Family = theirs.OnSplits(gap), true, of.Title+control.Name
+					cell := bySeed(experiment.MetricNLL, ours.OnSplits(gap)).Against(theirs.OnSplits(gap))
+					cell.Shown, cell.Family = true, of.Title+control.Name
 					column = append(column, cell)
 				}
 			}

@@ -147,7 +147,7 @@ func holesTable(x *tables.Index) (report.Table, error) {
 		}
 	}
 	for _, setting := range holeSettings {
-		rows := make([][]tables.Mean, len(names)+1)
+		rows := make([][]tables.Cell, len(names)+1)
 		for _, c := range compared {
 			of := comparison{setting, uci.Hole, methods.Density, c.of, c.widths}
 			sets := of.ofInputs(x, holeDatasets...)
@@ -162,8 +162,7 @@ func holesTable(x *tables.Index) (report.Table, error) {
 				}
 				all := tables.Waits
 				if !missing {
-					d := together(sets, measure.of)
-					all = tables.Mean{Words: report.Cell{Difference: &d}, Family: "question 11", Untested: c.of.Key != methods.DensityMean.Key || c.widths}
+					all = tables.Difference{Difference: together(sets, measure.of), Family: "question 11", NoVerdict: c.of.Key != methods.DensityMean.Key || c.widths}
 				}
 				rows[len(names)] = append(rows[len(names)], all)
 			}
@@ -195,7 +194,7 @@ func placesTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-holes-places", nil), Down: true}
 	s.Columns = []string{"Method", "NLL less density", "Lower", "NLL less its mean energy", "Lower ", "Wider than its mean energy"}
 	for _, of := range [][2]experiment.Method{{places, placesMean}, {methods.Density, methods.DensityMean}} {
-		var cells []tables.Mean
+		var cells []tables.Cell
 		add := func(control experiment.Method, widths bool) {
 			sets := comparison{holeSettings[1], uci.Hole, of[0], control, widths}.ofInputs(x, holeDatasets...)
 			for i, set := range sets {
@@ -212,8 +211,7 @@ func placesTable(x *tables.Index) (report.Table, error) {
 			case widths:
 				cells = append(cells, tables.Words("%d of %d", len(all)-lower(all), len(all)))
 			default:
-				d := overSets(sets)
-				cells = append(cells, tables.Mean{Words: report.Cell{Difference: &d}, Untested: true}, share)
+				cells = append(cells, tables.Difference{Difference: overSets(sets), NoVerdict: true}, share)
 			}
 		}
 		if of[0].Equal(methods.Density) {
@@ -237,8 +235,7 @@ func exactPlacesTable(x *tables.Index) (report.Table, error) {
 		for _, m := range []experiment.Method{places, placesMean, methods.Density, methods.DensityMean} {
 			distance, difference := p.inGap(m), tables.Words("–")
 			if m.Equal(placesMean) || m.Equal(methods.Density) {
-				difference = distance.Over(p.runs(places))
-				difference.Against, difference.Difference = distance.Of, true
+				difference = lessThan(p, places, distance)
 			}
 			s.Add(p.title, m.Name, distance, difference)
 		}

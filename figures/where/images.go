@@ -197,8 +197,8 @@ func ImageParts(p *experiment.Predictions) (map[string]float64, error) {
 			return nil, err
 		}
 		for _, score := range imageScores[:comparedScores] {
-			if v, has := found[score.metric]; has {
-				all[withoutPart(score.metric, part)] = v
+			if v, has := found[score.Name]; has {
+				all[withoutPart(score.Name, part)] = v
 			}
 		}
 	}
@@ -281,7 +281,7 @@ type imageStudy struct {
 	arms     []experiment.Experiments
 	ensemble experiment.Experiment
 	levels   []imageLevel
-	scores   []imageScore
+	scores   []tables.Number
 	// void says whether a level has no verdict, by the rule of the question. of is the mean of a metric.
 	void func(l imageLevel, plain experiment.Experiments, of func(runs experiment.Experiments, metric string) float64) bool
 }
@@ -289,12 +289,6 @@ type imageStudy struct {
 type imageLevel struct {
 	name         string
 	ours, theirs experiment.Experiments
-}
-
-// An imageScore is a column.
-type imageScore struct {
-	title, metric string
-	higher        bool // whether higher ones are better
 }
 
 // fewStudy is question 10.
@@ -315,8 +309,8 @@ func fewStudy() imageStudy {
 // allStudy is question 12.
 func allStudy() imageStudy {
 	q := imageStudy{name: "where-images-all", ensemble: allRuns(methods.Ensemble, "", 0)[0]}
-	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore{"Accuracy", experiment.MetricAccuracy, true},
-		imageScore{"AUROC, SVHN, by energy", "ood_" + cifar.SVHNExcerpt + "_auroc" + cifar.ByEnergy, true}, imageScores[len(imageScores)-1])
+	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore("Accuracy", experiment.MetricAccuracy, true),
+		imageScore("AUROC, SVHN, by energy", "ood_"+cifar.SVHNExcerpt+"_auroc"+cifar.ByEnergy, true), imageScores[len(imageScores)-1])
 	q.arms = []experiment.Experiments{allRuns(methods.Deterministic, "", 0), allRuns(methods.MCDropout, "", 0)}
 	for _, l := range noiseRates {
 		level := imageLevel{l.name, allRuns(methods.Density, l.name, l.rate), allRuns(methods.DensityMean, l.name, l.rate)}
@@ -337,11 +331,15 @@ func (q imageStudy) trainings() experiment.Experiments {
 }
 
 // imageScores are the columns of question 10, of which the first comparedScores are compared.
-var imageScores = []imageScore{
-	{"NLL", experiment.MetricNLL, false}, {"ECE", experiment.MetricECE, false}, {"Brier", "brier", false},
-	{"AUROC, CIFAR-100", "ood_" + cifar.CIFAR100 + "_auroc", true}, {"AUROC, SVHN", "ood_" + cifar.SVHNExcerpt + "_auroc", true},
-	{"Mutual information", mutualInformation, false}, {"NLL, corrupted", corruptedNLL, false}, {"ECE, corrupted", corruptedECE, false},
-	{"NLL, training images", trainSet + "_nll", false},
+var imageScores = []tables.Number{
+	imageScore("NLL", experiment.MetricNLL, false), imageScore("ECE", experiment.MetricECE, false), imageScore("Brier", "brier", false),
+	imageScore("AUROC, CIFAR-100", "ood_"+cifar.CIFAR100+"_auroc", true), imageScore("AUROC, SVHN", "ood_"+cifar.SVHNExcerpt+"_auroc", true),
+	imageScore("Mutual information", mutualInformation, false), imageScore("NLL, corrupted", corruptedNLL, false), imageScore("ECE, corrupted", corruptedECE, false),
+	imageScore("NLL, training images", trainSet+"_nll", false),
+}
+
+func imageScore(title, name string, higher bool) tables.Number {
+	return tables.Number{Title: title, Name: name, Higher: higher, Decimals: 3, Optional: true}
 }
 
 const comparedScores = 5
@@ -364,7 +362,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	s.Legend = "▲ density is better, ▽ worse, significant at 5% for both noise levels together. No mark: not significant, or not tested."
 	s.Columns = []string{"Method"}
 	for _, score := range q.scores {
-		s.Columns = append(s.Columns, score.title)
+		s.Columns = append(s.Columns, score.Title)
 	}
 	if with, err := cifar.WithEnsemble(x, q.ensemble, q.arms[0]); err == nil {
 		x = with
@@ -373,19 +371,20 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	}
 	var lacking error // that a run has no such metric
 	of := func(runs experiment.Experiments, metric string) tables.Summary {
-		found, err := x.Summarize(tables.Mean{Of: runs, Metric: metric})
+		found, err := x.Summarize(tables.Number{Name: metric}.Over(runs))
 		lacking = errors.Join(lacking, err)
 		return found
 	}
 	mean := func(runs experiment.Experiments, metric string) float64 { return of(runs, metric).Mean }
 	add := func(name string, runs experiment.Experiments, ending string) {
-		var cells []tables.Mean
+		var cells []tables.Cell
 		for _, score := range q.scores {
-			cell := tables.Mean{Of: runs, Metric: score.metric + ending, Decimals: 3, Optional: true}
-			if found, _ := x.Summarize(cell); found.N == 0 && found.Unmeasured > 0 {
-				cell = tables.Words("–")
+			score.Name += ending
+			mean := score.Over(runs)
+			cells = append(cells, mean)
+			if found, _ := x.Summarize(mean); found.N == 0 && found.Unmeasured > 0 {
+				cells[len(cells)-1] = tables.Words("–")
 			}
-			cells = append(cells, cell)
 		}
 		s.Add("means over trainings", name, cells...)
 	}
@@ -400,7 +399,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 		add(methods.Deterministic.Name+", temperature", q.arms[0], cifar.TemperedEnding)
 	}
 	for _, l := range q.levels {
-		cells := slices.Repeat([]tables.Mean{tables.Waits}, len(q.scores))
+		cells := slices.Repeat([]tables.Cell{tables.Waits}, len(q.scores))
 		if of(l.ours, experiment.MetricNLL).Complete() && of(l.theirs, experiment.MetricNLL).Complete() {
 			void := len(complete) < len(q.arms) || q.void(l, q.arms[0], mean)
 			if void {
@@ -411,8 +410,8 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 					cells[k] = tables.Words("–")
 					continue
 				}
-				d := imageDifference(score.metric, l.ours, l.theirs, complete, of)
-				cells[k] = tables.Mean{Words: report.Cell{Difference: &d}, Family: score.metric, Higher: score.higher, Untested: void}
+				d := imageDifference(score.Name, l.ours, l.theirs, complete, of)
+				cells[k] = tables.Difference{Difference: d, Family: score.Name, Higher: score.Higher, NoVerdict: void}
 			}
 		}
 		s.Add("density less its mean-energy control", l.name, cells...)

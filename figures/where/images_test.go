@@ -72,8 +72,8 @@ func TestAllImages(t *testing.T) {
 	small(&mild)
 	found := must.Get(experiment.Engine{}.Run(t.Context(), q.arms[0][0], mild))(t)
 	for _, score := range q.scores { // but for house numbers, which are left out here
-		if _, has := found[1].Metrics[strings.Replace(score.metric, cifar.SVHNExcerpt, cifar.CIFAR100, 1)]; !has {
-			t.Errorf("density layers have no %s: %v", score.metric, found[1].Metrics)
+		if _, has := found[1].Metrics[strings.Replace(score.Name, cifar.SVHNExcerpt, cifar.CIFAR100, 1)]; !has {
+			t.Errorf("density layers have no %s: %v", score.Name, found[1].Metrics)
 		}
 	}
 	all, r := map[string]experiment.Result{}, found[0]
@@ -143,9 +143,9 @@ func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment
 			by := 0.01 * (float64(e.Seed) - 2)
 			found := map[string]float64{mutualInformation: 0.02, corruptedNLL: 2, corruptedECE: 0.1, "train_nll": 0.1, experiment.MetricAccuracy: 0.7}
 			for _, s := range imageScores[:comparedScores] {
-				found[s.metric] = 0.5 + by
+				found[s.Name] = 0.5 + by
 				for part := range imageParts {
-					found[withoutPart(s.metric, part)] = 0.5 + by
+					found[withoutPart(s.Name, part)] = 0.5 + by
 				}
 			}
 			if slices.ContainsFunc(q.levels, func(l imageLevel) bool { return l.ours[0].Method.Key == e.Method.Key }) {

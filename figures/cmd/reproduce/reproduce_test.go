@@ -50,7 +50,7 @@ func tiny() catalogue {
 	}
 	few := list(2, methods.Density, methods.MCDropout)
 	nll := func(x *tables.Index) (report.Table, error) {
-		s, err := x.Summarize(tables.Mean{Of: few, Metric: "nll"})
+		s, err := x.Summarize(tables.Number{Name: "nll"}.Over(few))
 		t := report.Table{Name: "nll", Caption: "The likelihood.", Columns: []string{"Data", "NLL"}}
 		t.Rows = []report.Row{{Name: "all", Cells: report.TextCells(fmt.Sprintf("%d runs", s.N))}}
 		return t, err
