@@ -46,27 +46,27 @@ func (l Laplace) Regression(features []float64, width int, weights []float64, no
 	if !(noiseVariance > 0) || math.IsInf(noiseVariance, 1) {
 		return nil, fmt.Errorf("baselines.Laplace: the noise variance is %g; it must be positive: has the training diverged?", noiseVariance)
 	}
-	return l.posterior(features, width, weights, 1, func([]float64) []float64 { return []float64{1 / noiseVariance} })
+	return l.posterior(features, width, weights, 1, func([]float64) (scales, directions []float64) { return []float64{1 / noiseVariance}, []float64{1} })
 }
 
 // Classification is the posterior of a layer with a logit for each class, given the training features, [N*width] row-major, and
 // its weights, the biases in the last row, [(width+1)*classes] row-major.
 func (l Laplace) Classification(features []float64, width int, weights []float64, classes int) (*LastLayer, error) {
-	return l.posterior(features, width, weights, classes, func(logits []float64) []float64 {
+	return l.posterior(features, width, weights, classes, func(logits []float64) (scales, directions []float64) {
+		// diag(p) - p p^T = sum_k p_k (e_k - p) (e_k - p)^T
 		p := metrics.Softmax(logits, classes, 1)
-		hessian := make([]float64, classes*classes)
-		for a := range p {
-			for b := range p {
-				hessian[a*classes+b] = -p[a] * p[b]
+		for k := range p {
+			for j, q := range p {
+				directions = append(directions, map[bool]float64{true: 1}[j == k]-q)
 			}
-			hessian[a*classes+a] += p[a]
 		}
-		return hessian
+		return p, directions
 	})
 }
 
-// posterior is that of K outputs, of which hessian is the Hessian of an example's negative log likelihood, [K*K].
-func (l Laplace) posterior(features []float64, width int, weights []float64, outputs int, hessian func(outputs []float64) []float64) (*LastLayer, error) {
+// posterior is that of K outputs, by which the Hessian of an example's negative log likelihood is sum_j scale_j direction_j^T
+// direction_j, with directions of K numbers each.
+func (l Laplace) posterior(features []float64, width int, weights []float64, outputs int, hessian func(outputs []float64) (scales, directions []float64)) (*LastLayer, error) {
 	switch {
 	case !(l.PriorPrecision >= 0) || math.IsInf(l.PriorPrecision, 1):
 		return nil, fmt.Errorf("baselines.Laplace.PriorPrecision is %g; it must be positive, or 0 for the one with the largest marginal likelihood", l.PriorPrecision)
@@ -79,21 +79,15 @@ func (l Laplace) posterior(features []float64, width int, weights []float64, out
 	size := len(weights)
 	sum := mat.NewSymDense(size, nil)
 	phi := p.phi(features)
-	n, d := phi.Dims()
-	f := new(mat.Dense)
+	f, along := new(mat.Dense), mat.NewVecDense(size, nil)
 	f.Mul(phi, p.weights)
-	for i := range n {
-		row, h := phi.RawRowView(i), hessian(f.RawRowView(i))
-		for a := range d {
-			for b := a; b < d; b++ {
-				for k := range outputs {
-					for j := range outputs {
-						if r, c := a*outputs+k, b*outputs+j; r <= c {
-							sum.SetSym(r, c, sum.At(r, c)+row[a]*row[b]*h[k*outputs+j])
-						}
-					}
-				}
+	for i := range len(features) / width {
+		scales, directions := hessian(f.RawRowView(i))
+		for j, scale := range scales {
+			for r := range size {
+				along.SetVec(r, phi.At(i, r/outputs)*directions[j*outputs+r%outputs])
 			}
+			sum.SymRankOne(sum, scale, along)
 		}
 	}
 	var eigen mat.EigenSym

@@ -13,7 +13,7 @@ import (
 )
 
 // distanceMethods are the methods whose distance awareness is compared.
-var distanceMethods = []experiment.Method{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble}
+var distanceMethods = []experiment.Method{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble, methods.Laplace, methods.SWAG}
 
 // DistanceCubic shows whether each method is less certain where the cubic has no data: the mean, two standard
 // deviations of the function to each side (darker), and with the observation noise (lighter).

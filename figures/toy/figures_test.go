@@ -115,7 +115,7 @@ func TestMaps(t *testing.T) {
 // Every experiment has a stored result.
 func TestRunsAreStored(t *testing.T) {
 	x := must.Get(committed())(t)
-	for name, want := range map[string]int{"gap-ratio": 160, "distance": 36, "figure1": 4} {
+	for name, want := range map[string]int{"gap-ratio": 160, "distance": 54, "figure1": 4} {
 		list := exhibit(t, name).Runs()
 		for _, e := range list {
 			if _, is := x.Find(e); !is {

@@ -67,7 +67,7 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 func DistanceTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("distance", map[string]int{"Seeds": drawnSeeds}), Down: true}
 	s.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: gap ratio"}
-	for _, m := range distanceMethods {
+	for _, m := range append(slices.Clone(distanceMethods), methods.LaplaceDraws) {
 		cell := func(data experiment.Source, name string, decimals int) tables.Cell {
 			return tables.Number{Name: name, Decimals: decimals, Optional: true}.Over(grid.Of(data, m))
 		}

@@ -148,10 +148,14 @@ func (f fidelity) groups(t experiment.Traits, withAdam bool) []train.Group {
 func nameOf(data experiment.Source) string {
 	switch d := data.(type) {
 	case Data:
+		name := d.Name
 		if d.Kind != Gal {
-			return fmt.Sprintf("%s, %v splits", d.Name, d.Kind)
+			name = fmt.Sprintf("%s, %v splits", name, d.Kind)
 		}
-		return d.Name
+		if d.Calibration { // whose results have more numbers
+			name += ", calibration"
+		}
+		return name
 	case experiment.Table:
 		if d.Set != nil {
 			return d.Set.Name

@@ -1,0 +1,287 @@
+package methods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/spec"
+)
+
+// LaplaceSampler predicts by baselines.Laplace of the last layer of a trained network of baselines.Deterministic, the dense layer
+// at the scope "output": a regression in closed form, and classes by the probit approximation. The network is that of
+// Deterministic with the same settings and seed.
+type LaplaceSampler struct {
+	// PriorPrecision is that of baselines.Laplace; 0 takes the one with the largest marginal likelihood.
+	PriorPrecision float64
+	// Draws, if not 0, averages the probabilities of so many draws of the last layer, in the place of the approximation.
+	Draws int
+}
+
+// Check says which settings cannot be.
+func (l LaplaceSampler) Check() error {
+	if !(l.PriorPrecision >= 0) || math.IsInf(l.PriorPrecision, 1) || l.Draws < 0 {
+		return fmt.Errorf("methods.LaplaceSampler has PriorPrecision %g and Draws %d; neither may be negative or infinite", l.PriorPrecision, l.Draws)
+	}
+	return nil
+}
+
+// Identity implements spec.Identifier.
+func (l LaplaceSampler) Identity() spec.Identity {
+	type fields LaplaceSampler
+	return spec.Identity{Type: "methods.Laplace", Value: fields(l)}
+}
+
+// headless is the family of plain layers without the last one: the outputs of a network are the features before it.
+type headless struct{ baselines.Deterministic }
+
+// Dense implements nets.Layers.
+func (h headless) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	if s.Scope() == nets.HeadScope {
+		return x
+	}
+	return h.Deterministic.Dense(s, x, units)
+}
+
+// Run implements experiment.Program.
+func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
+	if _, plain := Values(e.Method).Layers.(baselines.Deterministic); !plain {
+		return nil, fmt.Errorf("methods.LaplaceSampler is for layers of type baselines.Deterministic, not %T", e.Method.Layers)
+	}
+	m, err := modelOf(e, d)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Backend.Finalize()
+	bare, err := e.Task.Network.Over(headless{})
+	if err == nil {
+		err = train.Trainer{Settings: e.Recipe.Settings, Progress: reported(progress)}.Fit(ctx, m, d.Train)
+	}
+	if err != nil {
+		return nil, err
+	}
+	trained, err := predict.Sample(ctx, m.With(bare), d.Train.Inputs, predict.Options{Samples: 1})
+	weights, _, weightsErr := params.Values(m.Store, model.JoinPath(nets.HeadScope, "weights"))
+	bias, _, biasErr := params.Values(m.Store, model.JoinPath(nets.HeadScope, "bias"))
+	if err := errors.Join(err, weightsErr, biasErr); err != nil {
+		return nil, err
+	}
+	last, variance := (*baselines.LastLayer)(nil), []float64(nil)
+	laplace, layer := baselines.Laplace{PriorPrecision: l.PriorPrecision}, append(weights, bias...)
+	switch m.Likelihood.(type) {
+	case likelihood.Gaussian:
+		if variance, err = m.NoiseVariances(); err == nil {
+			last, err = laplace.Regression(trained.Outputs[0], trained.Width, layer, variance[0])
+		}
+	case likelihood.Categorical:
+		last, err = laplace.Classification(trained.Outputs[0], trained.Width, layer, len(bias))
+	default:
+		err = fmt.Errorf("methods.LaplaceSampler is for likelihood.Gaussian and likelihood.Categorical, not for %T", m.Likelihood)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return predicted(d, func(set experiment.Set) (*predict.Prediction, error) {
+		at, err := predict.Sample(ctx, m.With(bare), set.Inputs, predict.Options{Samples: 1})
+		if err != nil {
+			return nil, err
+		}
+		found, features := &predict.Prediction{Likelihood: m.Likelihood, Width: len(bias), LastConvolution: -1}, at.Outputs[0]
+		if variance != nil {
+			mean, std := last.Moments(features)
+			for i, v := range std {
+				std[i] = math.Sqrt(v)
+			}
+			noise := slices.Repeat([]float64{math.Sqrt(variance[0])}, len(mean))
+			found.Mixture = predict.Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: [][]float64{noise}}
+			return found, nil
+		}
+		var logits [][]float64
+		for draw := range l.Draws { // the same layers for all sets
+			logits = append(logits, last.Draw(features, rand.New(rand.NewPCG(m.Seeds()[0], uint64(draw))).NormFloat64))
+		}
+		if found.Probabilities = last.Probit(features); l.Draws > 0 {
+			found.Probabilities, found.MutualInformation = metrics.MeanProbabilities(logits, len(bias)), metrics.MutualInformation(logits, len(bias))
+		}
+		return found, nil
+	})
+}
+
+// SWAGSampler predicts by networks that are drawn from baselines.SWAG. After the part Start of the training steps the learning
+// rate stays what the recipe's schedule has there, and the parameters after each epoch from there on count; all that are trained,
+// with the observation noise. Statistics of batch normalisation are made anew for each draw.
+type SWAGSampler struct {
+	Start       float64 // from 0 to below 1
+	Rank, Draws int     // the Rank of baselines.SWAG, and the number of networks
+}
+
+// Check says which settings cannot be.
+func (s SWAGSampler) Check() error {
+	if !(s.Start >= 0 && s.Start < 1) || s.Rank < 2 || s.Draws < 1 {
+		return fmt.Errorf("methods.SWAGSampler has Start %g, Rank %d and Draws %d; they must be from 0 to below 1, and at least 2 and 1", s.Start, s.Rank, s.Draws)
+	}
+	return nil
+}
+
+// Identity implements spec.Identifier.
+func (s SWAGSampler) Identity() spec.Identity {
+	type fields SWAGSampler
+	return spec.Identity{Type: "methods.SWAG", Value: fields(s)}
+}
+
+// thenConstant is a schedule that stays what it is after a part of the steps.
+type thenConstant struct {
+	train.Schedule
+	start float64
+}
+
+// Rate implements train.Schedule.
+func (c thenConstant) Rate(t, total int) float64 {
+	return c.Schedule.Rate(min(t, int(c.start*float64(total))), total)
+}
+
+// Run implements experiment.Program.
+func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
+	m, err := modelOf(e, d)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Backend.Finalize()
+	swag, failed := baselines.SWAG{Rank: s.Rank}, error(nil)
+	t := train.Trainer{Settings: e.Recipe.Settings, Progress: func(at train.Progress) {
+		reported(progress)(at)
+		first := e.Recipe.PretrainEpochs + int(s.Start*float64(e.Recipe.Epochs))
+		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > first { // an epoch ends
+			var all []float64
+			for _, v := range trainedVariables(m.Store) {
+				values, _, err := params.Values(m.Store, v.Path())
+				all, failed = append(all, values...), errors.Join(failed, err)
+			}
+			swag.Add(all)
+		}
+	}}
+	t.Schedule = thenConstant{t.Schedule, s.Start}
+	if err := errors.Join(t.Fit(ctx, m, d.Train), failed); err != nil {
+		return nil, err
+	}
+	rng, drawn := rand.New(rand.NewPCG(m.Seeds()[0], 0x73776167)), map[string][]*predict.Prediction{}
+	for range s.Draws {
+		w, err := swag.Draw(rng.NormFloat64)
+		if err == nil {
+			err = setParameters(m, w)
+		}
+		if err == nil {
+			err = remakeStatistics(ctx, m, d.Train.Inputs, e.Recipe.BatchSize)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, set := range d.Sets {
+			p, err := predict.Sample(ctx, m, set.Inputs, predict.Options{Samples: 1, BatchSize: e.Recipe.PredictBatch})
+			if err != nil {
+				return nil, err
+			}
+			drawn[set.Name] = append(drawn[set.Name], p)
+		}
+	}
+	return predicted(d, func(set experiment.Set) (*predict.Prediction, error) { return predict.Ensemble(drawn[set.Name]...) })
+}
+
+// trainedVariables are the parameters that are drawn, always in one order.
+func trainedVariables(store *model.Store) (all []*model.Variable) {
+	for v := range store.IterVariables() {
+		if v.Trainable && params.RoleOf(v, store) != "" {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) })
+	return all
+}
+
+// setParameters gives the model the parameters of a draw.
+func setParameters(m *nets.Model, w []float64) (err error) {
+	for _, v := range trainedVariables(m.Store) {
+		size := v.Shape().Size()
+		err, w = errors.Join(err, v.SetValue(params.FromFloat64(v.Shape(), w[:size]))), w[size:]
+	}
+	return err
+}
+
+// remadeBatches is after how many batches a running statistic has forgotten what it was: all but .9^100 of it, see params.Follow.
+const remadeBatches = 100
+
+// remakeStatistics passes training inputs through a network that has running statistics, as in training, to make these anew.
+func remakeStatistics(ctx context.Context, m *nets.Model, x nets.Inputs, batch int) error {
+	isRunning := func(v *model.Variable) bool { return params.RoleOf(v, m.Store) == params.Running }
+	if !slices.ContainsFunc(slices.Collect(m.Store.IterVariables()), isRunning) {
+		return nil
+	}
+	for done := 0; done < remadeBatches; done += (x.Len() + batch - 1) / batch {
+		if _, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, BatchSize: batch, Training: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modelOf is the untrained model of an experiment of one network, on a backend that is to be closed.
+func modelOf(e experiment.Experiment, d experiment.Data) (*nets.Model, error) {
+	if e.Method.Members > 1 || e.Recipe.EarlyStopping {
+		return nil, fmt.Errorf("a %T is for the last parameters of one training; leave Members and EarlyStopping out", e.Method.Sampler)
+	}
+	work, split, l := environment.SmallNetworks, e.Split, e.Task.Likelihood
+	if _, is := d.Train.Inputs.(nets.Pixels); is {
+		work = environment.Images
+	}
+	if e.Recipe.SeedWithoutSplit {
+		split = 0
+	}
+	if r, is := l.(likelihood.Rescaler); is {
+		l = r.Rescale(d.Unit, d.Zero)
+	}
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	if err != nil {
+		return nil, err
+	}
+	backend, _, err := environment.OpenFor(work)
+	if err != nil {
+		return nil, err
+	}
+	return nets.New(backend, network, l, nets.SeedOf(e.Seed, split, 0))
+}
+
+// reported passes on the progress of a training.
+func reported(progress func(float64, string)) func(train.Progress) {
+	return func(at train.Progress) {
+		progress(0.9*float64(at.Step)/float64(at.Steps), fmt.Sprintf("training, epoch %d of %d", at.Epoch, at.Epochs))
+	}
+}
+
+// predicted are predictions of all sets.
+func predicted(d experiment.Data, by func(experiment.Set) (*predict.Prediction, error)) (*experiment.Predictions, error) {
+	all := &experiment.Predictions{}
+	for _, set := range d.Sets {
+		p, err := by(set)
+		if err != nil {
+			return nil, err
+		}
+		all.Sets = append(all.Sets, experiment.Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p})
+	}
+	return all, nil
+}
