@@ -27,8 +27,8 @@ func export(t *testing.T, from string) {
 		e := exportedExperiment(m)
 		r, _ := x.Find(e)
 		named, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(from, experiment.NetworkFile(e, 0))))(t)
-		if metadata[experiment.VersionKey] != r.Version {
-			t.Fatalf("the network of %v is of version %q and its result of %q, so they are of two trainings", e, metadata[experiment.VersionKey], r.Version)
+		if metadata["version"] != r.Version {
+			t.Fatalf("the network of %v is of version %q and its result of %q, so they are of two trainings", e, metadata["version"], r.Version)
 		}
 		d := must.Get(e.Task.Data.Load(t.Context(), e.Split))(t)
 		metadata[standardKey] = string(must.Get(json.Marshal(d.Train.Inputs.(nets.Pixels).Standardization))(t))
@@ -59,7 +59,7 @@ func TestTrainedNetworks(t *testing.T) {
 		r, has := x.Find(e)
 		file := must.Get(networkFiles.ReadFile(networkFile(name)))(t)
 		_, metadata := must.Get2(checkpoint.ParseTensors(file))(t)
-		if nll := fmt.Sprintf(`"nll":%v`, r.Metrics[experiment.MetricNLL]); !has || !strings.Contains(metadata[metricsKey], nll) || metadata[experiment.VersionKey] != r.Version || metadata[experiment.ExperimentKey] != e.ID() {
+		if nll := fmt.Sprintf(`"nll":%v`, r.Metrics[experiment.MetricNLL]); !has || !strings.Contains(metadata[metricsKey], nll) || metadata["version"] != r.Version || metadata["experiment"] != e.ID() {
 			t.Errorf("%s has %v, and is of another result than %+v", name, metadata, r)
 		}
 		size += len(file)

@@ -59,7 +59,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
 func (r *run) checkVersion(version func() string) error {
-	if r.Store == nil || !IsCommitted(r.Store.Folder) || len(r.units())+len(r.changed) == 0 {
+	if r.Store == nil || !isCommitted(r.Store.Folder) || len(r.units())+len(r.changed) == 0 {
 		return nil
 	}
 	if v := version(); unclear(v) || strings.HasPrefix(v, "files-") {

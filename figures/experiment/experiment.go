@@ -66,20 +66,13 @@ type Task struct {
 type After func(ctx context.Context, members []*nets.Model, d Data) (numbers map[string]float64, each map[string]map[string][]float64, err error)
 
 // A Source gives the data of each split. Its fields are its identity, so that identities can be compared without
-// reading data: a published data set has its name and a checksum, other data have a digest (see Digest).
+// reading data: a published data set has its name and a checksum, other data have a digest (see Digest). It may have the methods
+// TestTrain and MeanError of Table, too, by which tests are corrected, and runs without use count as diverged.
 type Source interface {
 	// Splits is the number of splits.
 	Splits() int
 	// Load reads a split, numbered from 0. The same split has the same data whenever it is loaded.
 	Load(ctx context.Context, split int) (Data, error)
-}
-
-// Scaled is a Source of a regression that knows how large the error of a useless prediction is.
-type Scaled interface {
-	Source
-	// MeanError is the root mean squared error on the test part of predicting the mean of the training targets, in the
-	// unit of the metric "rmse"; +Inf if it is not known.
-	MeanError(split int) float64
 }
 
 // Data are the data of one split.

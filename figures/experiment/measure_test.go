@@ -163,7 +163,7 @@ func TestNetworksAreKept(t *testing.T) {
 	defer backend.Finalize()
 	m := must.Get(nets.New(backend, must.Get(e.Task.Network.Over(e.Method.Layers))(t), e.Task.Likelihood, 1))(t)
 	must.Do(t, checkpoint.SetTensors(m.Store, named))
-	if metadata[experiment.VersionKey] != r.Version || metadata[experiment.ExperimentKey] != e.ID() {
+	if metadata["version"] != r.Version || metadata["experiment"] != e.ID() {
 		t.Errorf("the metadata are %q", metadata)
 	}
 	kept, set := must.Get(predict.Sample(ctx, m, sequences(8).Inputs, predict.Options{Samples: 400, Seed: new(uint64)}))(t), setOf(t, r, "test")

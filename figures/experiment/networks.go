@@ -40,12 +40,9 @@ import (
 // statistics of one network.
 const networkFormat, networkExtension = "densityuncertainty network 1", ".safetensors"
 
-// The keys of the metadata of a trained network; formatKey is a further one.
-const trainingKey, memberKey, scaleKey, graphKey = "training", "member", "scale", "graph"
-
-// The keys under which the metadata of a trained network have the identity of its experiment, and the version of the program
-// that trained it.
-const ExperimentKey, VersionKey = "experiment", "version"
+// The keys of the metadata of a trained network; formatKey is a further one. experimentKey is the identity of its experiment, and
+// versionKey the version of the program that trained it.
+const trainingKey, memberKey, scaleKey, graphKey, experimentKey, versionKey = "training", "member", "scale", "graph", "experiment", "version"
 
 // NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment. An ensemble has a file
 // for each member, from 0.
@@ -121,7 +118,7 @@ func (f *fit) keepNetworks(context.Context) error {
 		}
 		m, err := f.models[number/f.together()].Replica(number % f.together())
 		if err == nil {
-			metadata := map[string]string{formatKey: networkFormat, ExperimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(text), graphKey: digest, trainingKey: e.training(member, f.info.Version)}
+			metadata := map[string]string{formatKey: networkFormat, experimentKey: e.id, memberKey: fmt.Sprint(member), versionKey: f.info.Version, scaleKey: string(text), graphKey: digest, trainingKey: e.training(member, f.info.Version)}
 			err = checkpoint.Export(m.Store, filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), metadata)
 		}
 		if err != nil {
@@ -284,7 +281,7 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 		digest, err = graphOf(network, l, o.scale.Shape)
 	}
 	if err == nil && digest != was && was != "" {
-		err = fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey])
+		err = fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[versionKey])
 	}
 	if err != nil {
 		return fail(err)

@@ -186,7 +186,8 @@ func (t Table) TestTrain(split int) float64 {
 	return float64(len(parts.Test)) / float64(len(trained))
 }
 
-// MeanError implements Scaled.
+// MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets, in the
+// unit of the metric "rmse"; of another Source +Inf if it is not known.
 func (t Table) MeanError(split int) float64 { return t.Set.MeanError(t.parts(split)) }
 
 // Arrays are data of your own of any shape, such as sequences [N, positions, features], on a single split. They are used

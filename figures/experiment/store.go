@@ -470,7 +470,7 @@ func DefaultDir() (string, error) {
 		return "", fmt.Errorf("experiment: finding the working directory: %w", err)
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		if folder := filepath.Join(dir, "figures", "runs"); IsCommitted(folder) {
+		if folder := filepath.Join(dir, "figures", "runs"); isCommitted(folder) {
 			return folder, nil
 		}
 		if dir == filepath.Dir(dir) {
@@ -479,8 +479,8 @@ func DefaultDir() (string, error) {
 	}
 }
 
-// IsCommitted says whether a folder is figures/runs of a checkout, whose results are committed.
-func IsCommitted(folder string) bool {
+// isCommitted says whether a folder is figures/runs of a checkout, whose results are committed.
+func isCommitted(folder string) bool {
 	path, err := filepath.Abs(folder)
 	content, readErr := os.ReadFile(filepath.Join(path, "..", "..", "go.mod"))
 	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, []byte("module densityuncertainty\n"))

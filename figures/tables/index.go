@@ -12,7 +12,7 @@ import (
 
 // An Index finds results by their experiments, and remembers which were asked for. A run counts
 // as diverged, whatever numbers it has, if its predictions or one of its metrics are not finite, or if its root mean squared
-// error is more than 3 times that of predicting the mean of the training targets (experiment.Scaled). It is not for several
+// error is more than 3 times that of predicting the mean of the training targets (see Table of package experiment). It is not for several
 // goroutines.
 type Index struct {
 	results map[string]experiment.Result
@@ -86,7 +86,7 @@ func diverged(r experiment.Result) bool {
 	if r.Experiment == nil {
 		return false
 	}
-	data, is := r.Experiment.Task.Data.(experiment.Scaled)
+	data, is := r.Experiment.Task.Data.(interface{ MeanError(split int) float64 })
 	rmse, has := r.Metrics[experiment.MetricRMSE]
 	return is && has && rmse > hopeless*data.MeanError(r.Split)
 }

@@ -183,7 +183,7 @@ func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []data
 // meanErrors are functions that compute the errors of Data.MeanError once, by Data.
 var meanErrors sync.Map
 
-// MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand. It panics for a data set and
+// MeanError is that of experiment.Table. It is not known for Year, which may not be at hand. It panics for a data set and
 // for a split that there is not.
 func (d Data) MeanError(split int) float64 {
 	if d.Name == Year {
