@@ -219,17 +219,17 @@ func (s *Store) read(names []string, groups map[string]groupLine, runs map[strin
 				groups[g.Group] = g
 			}
 		case !bytes.HasPrefix(content, []byte(curveHead)): // which is there if Engine.Curves is the same folder
-			failed = eachRow(content, func(columns, row []string) error {
-				if slices.Equal(columns, runColumns) {
-					runs[row[0]] = row
-					return nil
-				}
-				r, err := result(columns, row)
-				if err == nil {
+			var rows [][]string
+			rows, failed = csv.NewReader(bytes.NewReader(content)).ReadAll()
+			for i := 1; i < len(rows) && failed == nil; i++ {
+				if slices.Equal(rows[0], runColumns) {
+					runs[rows[i][0]] = rows[i]
+				} else if r, err := result(rows[0], rows[i]); err == nil {
 					found = append(found, r)
+				} else {
+					failed = fmt.Errorf("row %d: %w", i+1, err)
 				}
-				return err
-			})
+			}
 		}
 		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("experiment: %s: %w", path, failed))
@@ -392,20 +392,6 @@ var (
 	resultColumns = []string{"group", "method", "split", "seed", "run", "seconds", "diverged"}
 	runColumns    = []string{"run", "backend", "device", "version", "batched", "examples_per_second", "finished"}
 )
-
-// eachRow calls each with the rows of a CSV file, whose first one names its columns.
-func eachRow(content []byte, each func(columns, row []string) error) error {
-	rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
-	if err != nil {
-		return err
-	}
-	for i := 1; i < len(rows); i++ {
-		if err := each(rows[0], rows[i]); err != nil {
-			return fmt.Errorf("row %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
 
 // result is the result of a row, with the name of its run alone.
 func result(columns, row []string) (r Result, err error) {
