@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/gobackend"
 	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
@@ -92,16 +91,12 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	if _, outside, _ := spec.Of(struct{ Network, Layers any }{e.Task.Network, e.Method.Layers}, ""); !own && !outside && !e.Recipe.Coherent {
 		return nil
 	}
-	backend, err := gobackend.New("")
-	if err != nil {
-		return err
-	}
-	defer backend.Finalize()
 	if e.Method.Process != nil {
 		e.Method.Layers = baselines.Deterministic{}
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
+	backend, noBackend := goBackend()
+	if err := errors.Join(err, noBackend); err != nil {
 		return err
 	}
 	outputsAlone := struct{ likelihood.Likelihood }{e.Task.Likelihood} // says nothing of them

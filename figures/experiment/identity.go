@@ -236,11 +236,11 @@ func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Dat
 // codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients and
 // updates and of the prediction, for few examples and for the batches of training, and the initial values.
 func codeOf(e Experiment, d Data) (string, error) {
-	b, network, err := newBuilding(e, d)
+	b := buildingOf(e, d)
+	network, err := b.network(e)
 	if err != nil {
 		return "", err
 	}
-	defer b.backend.Finalize()
 	h := sha256.New()
 	var store *model.Store
 	for _, b.rows = range e.Recipe.batches(d.Train.Len()) {
@@ -248,7 +248,8 @@ func codeOf(e Experiment, d Data) (string, error) {
 			return "", err
 		}
 	}
-	if err := store.InitializeVariables(b.backend, nil); err != nil {
+	backend, _ := goBackend() // which has built the graphs
+	if err := store.InitializeVariables(backend, nil); err != nil {
 		return "", err
 	}
 	for _, v := range variables(store) {

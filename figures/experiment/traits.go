@@ -96,12 +96,11 @@ func probed(e Experiment) (t Traits, first error) {
 // traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the
 // network or the likelihood.
 func traitsWith(e Experiment, d Data) (t Traits, err error) {
-	b, network, err := newBuilding(e, d)
-	if err != nil {
-		return t, err
+	b := buildingOf(e, d)
+	network, err := b.network(e)
+	if err == nil {
+		t, _, err = b.look(e, network, nil)
 	}
-	defer b.backend.Finalize()
-	t, _, err = b.look(e, network, nil)
 	return t, err
 }
 
@@ -155,9 +154,11 @@ func variables(store *model.Store) []*model.Variable {
 	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
 }
 
+// goBackend is the backend of graphs that are only looked at.
+var goBackend = sync.OnceValues(func() (compute.Backend, error) { return gobackend.New("") })
+
 // building builds graphs, which are never executed.
 type building struct {
-	backend  compute.Backend
 	data     Data
 	rows     int  // of a batch
 	coherent bool // whether draws are to be coherent
@@ -167,16 +168,9 @@ type building struct {
 // is noticed.
 const fewRows = 7
 
-// newBuilding opens a backend to build an experiment's network for data like these.
-func newBuilding(e Experiment, d Data) (b building, network nets.Network, err error) {
-	b = building{data: d, rows: fewRows, coherent: e.Recipe.Coherent && e.Method.Process == nil}
-	if b.backend, err = gobackend.New(""); err != nil {
-		return b, nil, err
-	}
-	if network, err = b.network(e); err != nil {
-		b.backend.Finalize()
-	}
-	return b, network, err
+// buildingOf builds an experiment's network for data like these.
+func buildingOf(e Experiment, d Data) building {
+	return building{data: d, rows: fewRows, coherent: e.Recipe.Coherent && e.Method.Process == nil}
 }
 
 // network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
@@ -216,7 +210,11 @@ func (e Experiment) withHead(head nets.Layers) (nets.Network, error) {
 // build builds the graph of a model, with initial values or zeros, shows it to look, and throws it away. The graph of
 // training has the NLL, too.
 func (b building) build(network nets.Network, l likelihood.Likelihood, training, initial bool, look func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node)) error {
-	m, err := nets.New(b.backend, network, l, 1)
+	backend, err := goBackend()
+	if err != nil {
+		return err
+	}
+	m, err := nets.New(backend, network, l, 1)
 	if err != nil {
 		return err
 	}
@@ -224,7 +222,7 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training,
 		params.WithoutValues(m.Store)
 	}
 	x, answers := b.batch()
-	return nets.Build(b.backend, m.Store, func(root *model.Scope, in []*graph.Node) {
+	return nets.Build(backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), training)
 		if b.coherent {
