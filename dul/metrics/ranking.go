@@ -64,7 +64,8 @@ func ascending(values []float64) []ordered {
 
 // Sweep returns the examples for ranking metrics, each as often as counts says (see Bootstrap); nil means once.
 func (r *Ranks) Sweep(counts []float64) Sweep {
-	s := Sweep{hits: make([]int, r.groups), misses: make([]int, r.groups)}
+	both := make([]int32, 2*r.groups)
+	s := Sweep{hits: both[:r.groups:r.groups], misses: both[r.groups:]}
 	if counts != nil {
 		same("counts", len(counts), "the ranks", len(r.group))
 	}
@@ -74,10 +75,10 @@ func (r *Ranks) Sweep(counts []float64) Sweep {
 			count = counts[i]
 		}
 		if r.positive[i] {
-			s.hits[group] += int(count)
+			s.hits[group] += int32(count)
 			s.positives += count
 		} else {
-			s.misses[group] += int(count)
+			s.misses[group] += int32(count)
 			s.negatives += count
 		}
 	}
@@ -90,7 +91,7 @@ func (r *Ranks) Sweep(counts []float64) Sweep {
 // Sweep has the numbers of positive and negative examples at each score, from the largest score down, from which all
 // ranking metrics are computed. Only Ranks.Sweep returns a usable one.
 type Sweep struct {
-	hits, misses         []int // of a resample, both may be 0 at a score
+	hits, misses         []int32 // of a resample, both may be 0 at a score
 	positives, negatives float64
 }
 
@@ -100,8 +101,8 @@ func (s Sweep) AUROC() float64 {
 	// rounding and keeps its symmetries exactly.
 	pairs, above := 0, 0
 	for g, hits := range s.hits {
-		pairs += s.misses[g] * (2*above + hits)
-		above += hits
+		pairs += int(s.misses[g]) * (2*above + int(hits))
+		above += int(hits)
 	}
 	return float64(pairs) / 2 / (s.positives * s.negatives)
 }
@@ -137,8 +138,8 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 		if hits+s.misses[g] == 0 {
 			continue
 		}
-		found += hits
-		called += hits + s.misses[g]
+		found += int(hits)
+		called += int(hits + s.misses[g])
 		yield(float64(found)/s.positives, float64(found)/float64(called))
 	}
 }
@@ -156,8 +157,8 @@ func (s Sweep) FPRAtTPR(tpr float64) float64 {
 	}
 	found, wrong := 0, 0
 	for g, hits := range s.hits {
-		found += hits
-		wrong += s.misses[g]
+		found += int(hits)
+		wrong += int(s.misses[g])
 		// 19 of 20 reach 0.95: the quotient is rounded like the literal.
 		if float64(found)/s.positives >= tpr {
 			break

@@ -18,16 +18,22 @@ func AURC(confidence []float64, right []bool) float64 {
 // AURC returns the result of the function AURC for the examples of the sweep. The score is the confidence, and the
 // positive examples are those with a wrong answer.
 func (s Sweep) AURC() float64 {
-	total := 0.0
-	kept, wrong := 0, 0
-	for g, hits := range s.hits {
-		// Of j random examples of this confidence the expected number of wrong ones is in proportion.
-		size := hits + s.misses[g]
-		if size == 1 { // the rest of the loop in one division
-			total += float64(wrong+hits) / float64(kept+1)
-		}
-		for j := 1; j <= size && size > 1; j++ {
-			total += (float64(wrong) + float64(hits)*float64(j)/float64(size)) / float64(kept+j)
+	total, kept, wrong := 0.0, 0.0, 0.0
+	for g, misses := range s.misses {
+		hits, size := float64(s.hits[g]), float64(s.hits[g]+misses)
+		switch {
+		case hits == 0:
+			for j := 1.0; j <= size; j++ {
+				total += wrong / (kept + j)
+			}
+		case misses == 0:
+			for j := 1.0; j <= size; j++ {
+				total += (wrong + j) / (kept + j)
+			}
+		default: // of j random examples of this confidence the expected number of wrong ones is in proportion
+			for j := 1.0; j <= size; j++ {
+				total += (wrong + hits*j/size) / (kept + j)
+			}
 		}
 		kept += size
 		wrong += hits
