@@ -32,12 +32,9 @@ type fit struct {
 	folder  string   // for checkpoints; "" keeps none
 	kept    []string // the files of networks that were trained before, of each member; nil trains
 
-	models      []*nets.Model                      // one with replicas, or one for each member
-	predictors  map[*nets.Model]*predict.Predictor // by models of images, whose sets have batches of one size
-	set         int                                // the number of the one that is predicted
-	predicted   float64                            // how many examples are, by all models
-	keepOutputs bool                               // whether the head of a Gaussian process asks for it
-	speed       float64                            // training examples a second, of all replicas together; 0 while it is not known
+	models      []*nets.Model // one with replicas, or one for each member
+	keepOutputs bool          // whether the head of a Gaussian process asks for it
+	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
 }
 
 // first is an experiment that tells all but split and seed.
@@ -235,7 +232,7 @@ func (f *fit) scoredEvery() int { return (f.first().Recipe.Epochs + scoredEpochs
 // is not finite.
 func (f *fit) heldOut(ctx context.Context, m *nets.Model, options predict.Options) ([]float64, error) {
 	held := forEachNetwork(f, func(i, _ int) train.Dataset { return f.list[i].data.HeldOut })
-	found, err := f.draw(ctx, m, held[:f.together()], options)
+	found, err := predict.SampleReplicas(ctx, m, inputsOf(held[:f.together()]), options)
 	if err != nil {
 		return nil, fmt.Errorf("predicting held-out examples: %w", err)
 	}
@@ -319,30 +316,8 @@ func (f *fit) options() predict.Options {
 	return o
 }
 
-// draw predicts sets by a model: of replicas each its own, and else one.
-func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset, options predict.Options) (drawn []*predict.Prediction, err error) {
-	if _, gaussian := f.likelihood().(likelihood.Gaussian); gaussian && f.first().Method.Process != nil {
-		return predict.Marginals(ctx, m, inputsOf(sets)...)
-	}
-	if !f.first().group.images || !slices.Contains(f.models, m) { // or it is in training
-		return predict.SampleReplicas(ctx, m, inputsOf(sets), options)
-	}
-	if f.predictors[m] == nil {
-		if f.predictors[m], err = predict.NewPredictor(m, options); err != nil {
-			return nil, err
-		}
-	}
-	return f.predictors[m].PredictReplicas(ctx, inputsOf(sets)...)
-}
-
 // predict predicts all sets of all experiments.
-func (f *fit) predict(ctx context.Context) (err error) {
-	f.predictors = map[*nets.Model]*predict.Predictor{}
-	defer func() {
-		for _, p := range f.predictors {
-			err = errors.Join(err, p.Close())
-		}
-	}()
+func (f *fit) predict(ctx context.Context) error {
 	if !slices.ContainsFunc(f.list, func(e *planned) bool { return !e.predictions.Diverged }) {
 		return nil
 	}
@@ -360,61 +335,71 @@ func (f *fit) predict(ctx context.Context) (err error) {
 		first.predictions.Inspected, each = map[string]float64{}, found // not nil, which says that the networks were asked
 		maps.Copy(first.predictions.Inspected, numbers)
 	}
-	for k, set := range first.data.Sets {
-		f.set = k
-		drawn, err := f.drawSet(ctx)
-		if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
-			first.predictions.diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
-			return nil
-		}
-		for i := 0; i < len(f.list) && err == nil; i++ {
-			var found *predict.Prediction
+	drawn, err := f.draw(ctx)
+	if errors.Is(err, metrics.ErrValue) && len(f.list) == 1 {
+		first.predictions.diverge("predicting " + err.Error())
+		return nil
+	}
+	for k := range drawn {
+		for i, e := range f.list {
 			var s Prediction
-			if found, err = predict.Ensemble(drawn[i*f.members() : (i+1)*f.members()]...); err != nil {
-				break
+			found, err := predict.Ensemble(drawn[k][i*f.members() : (i+1)*f.members()]...)
+			if err == nil {
+				s, err = predictionOf(e.data.Sets[k], found)
 			}
-			p := f.list[i].predictions
-			s, err = predictionOf(f.list[i].data.Sets[k], found)
-			s.Extra = each[set.Name]
-			p.Sets = append(p.Sets, s)
+			if err != nil {
+				return fmt.Errorf("the set %q: %w", e.data.Sets[k].Name, err)
+			}
+			s.Extra = each[s.Set]
+			e.predictions.Sets = append(e.predictions.Sets, s)
 			if text := s.notFinite(); text != "" {
-				p.diverge(text)
+				e.predictions.diverge(text)
 			}
-		}
-		if err != nil {
-			return fmt.Errorf("the set %q: %w", set.Name, err)
 		}
 	}
-	return nil
+	return err
 }
 
-// drawSet predicts the set of all experiments by each network.
-func (f *fit) drawSet(ctx context.Context) (drawn []*predict.Prediction, err error) {
-	sets := forEachNetwork(f, func(i, _ int) train.Dataset { return f.list[i].data.Sets[f.set].Dataset })
+// draw predicts all sets of all experiments by each network, [set][network].
+func (f *fit) draw(ctx context.Context) ([][]*predict.Prediction, error) {
+	first := f.first()
+	_, gaussian := f.likelihood().(likelihood.Gaussian)
+	drawn, all := make([][]*predict.Prediction, len(first.data.Sets)), float64(first.data.toPredict()*len(f.models))
+	set, before := Set{}, 0 // examples
 	options := f.options()
-	options.Progress = f.drawing
+	options.Progress = func(done, of int) {
+		now := float64(before) + float64(set.Len())*float64(done)/float64(of)
+		f.report(f.trainPart()+(1-f.trainPart())*now/all, fmt.Sprintf("predicting the set %q", set.Name))
+	}
 	for i, m := range f.models {
-		if !f.first().Recipe.SharedNoise {
-			if err := m.StartNoise(f.first().data.Sets[f.set].Name); err != nil {
-				return nil, err
+		p, err := predict.NewPredictor(m, options)
+		for k := 0; k < len(drawn) && err == nil; k++ {
+			set = first.data.Sets[k]
+			if options.Progress(0, 1); !first.Recipe.SharedNoise {
+				err = m.StartNoise(set.Name)
 			}
+			inputs := forEachNetwork(f, func(i, _ int) nets.Inputs { return f.list[i].data.Sets[k].Inputs })[i*f.together() : (i+1)*f.together()]
+			var found []*predict.Prediction
+			switch {
+			case err != nil:
+			case gaussian && first.Method.Process != nil:
+				found, err = predict.Marginals(ctx, m, inputs...)
+			default:
+				found, err = p.PredictReplicas(ctx, inputs...)
+			}
+			if err != nil {
+				err = fmt.Errorf("the set %q: %w", set.Name, err)
+			}
+			drawn[k], before = append(drawn[k], found...), before+set.Len()
 		}
-		f.drawing(0, 1)
-		found, err := f.draw(ctx, m, sets[i*f.together():(i+1)*f.together()], options)
+		if err == nil {
+			err = p.Close()
+		}
 		if err != nil {
 			return nil, err
 		}
-		f.predicted += float64(sets[0].Len()) / float64(len(f.models))
-		drawn = append(drawn, found...)
 	}
 	return drawn, nil
-}
-
-// drawing hears how much of the set is predicted by one of the models.
-func (f *fit) drawing(done, of int) {
-	d := f.first().data
-	now := f.predicted + float64(d.Sets[f.set].Len())*float64(done)/float64(of)/float64(len(f.models))
-	f.report(f.trainPart()+(1-f.trainPart())*now/float64(d.toPredict()), fmt.Sprintf("predicting the set %q", d.Sets[f.set].Name))
 }
 
 // carryOutBy has a Program carry out the experiment.
