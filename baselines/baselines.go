@@ -1,6 +1,7 @@
 // Package baselines implements the methods that the paper compares density uncertainty layers with, as families of layers.
 // The zero values of Deterministic, MFVI, Rank1, VDropout and MCDropout have the settings of the paper's text. SNGP and DUE
-// are Gaussian processes on the features of SpectralNormed layers. An ensemble is a mixture of predictions: predict.Ensemble.
+// are Gaussian processes on the features of SpectralNormed layers. Laplace and SWAG are computed from networks of Deterministic that
+// were trained, in float64. An ensemble is a mixture of predictions: predict.Ensemble.
 package baselines
 
 import (

@@ -75,6 +75,27 @@ func heads(g *graph.Graph) int {
 	return built
 }
 
+// Headless is a family without the dense layer at HeadScope, which returns its input. A network over it gives the features before
+// the last layer of a trained model of the same network over Layers, see Model.With.
+type Headless struct{ Layers }
+
+// Dense implements Layers.
+func (h Headless) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	if s.Scope() == HeadScope {
+		return x
+	}
+	return h.Layers.Dense(s, x, units)
+}
+
+// Conv implements ConvLayers. It panics if the family has no convolution.
+func (h Headless) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	convolution, has := h.Layers.(ConvLayers)
+	if !has {
+		panic(fmt.Errorf("layers of type %T have no convolution, which images need", h.Layers))
+	}
+	return convolution.Conv(s, x, c)
+}
+
 // headed is a family whose dense layer at HeadScope is of another family.
 type headed struct{ hidden, head Layers }
 

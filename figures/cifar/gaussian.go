@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -16,20 +14,13 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// withoutHead is a family whose Dense returns its input: the outputs of a network of it are the features before the last
-// layer.
-type withoutHead struct{ nets.ConvLayers }
-
-// Dense implements nets.Layers.
-func (withoutHead) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node { return x }
-
 // featuresOf are the features before the last layer of a trained network at some images, [N*width] row-major.
 func featuresOf(ctx context.Context, m *nets.Model, images train.Dataset) (features []float64, width int, err error) {
 	network, is := m.Network.(nets.ResNet)
 	if !is {
 		return nil, 0, fmt.Errorf("cifar: features of a network of type %T, which is no nets.ResNet", m.Network)
 	}
-	network.Layers = withoutHead{network.Layers}
+	network.Layers = nets.Headless{Layers: network.Layers}
 	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1})
 	if err != nil {
 		return nil, 0, err

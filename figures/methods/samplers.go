@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
@@ -48,17 +47,6 @@ func (l LaplaceSampler) Identity() spec.Identity {
 	return spec.Identity{Type: "methods.Laplace", Value: fields(l)}
 }
 
-// headless is the family of plain layers without the last one: the outputs of a network are the features before it.
-type headless struct{ baselines.Deterministic }
-
-// Dense implements nets.Layers.
-func (h headless) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	if s.Scope() == nets.HeadScope {
-		return x
-	}
-	return h.Deterministic.Dense(s, x, units)
-}
-
 // Run implements experiment.Program.
 func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
 	if _, plain := Values(e.Method).Layers.(baselines.Deterministic); !plain {
@@ -69,7 +57,7 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 		return nil, err
 	}
 	defer m.Backend.Finalize()
-	bare, err := e.Task.Network.Over(headless{})
+	bare, err := e.Task.Network.Over(nets.Headless{Layers: e.Method.Layers})
 	if err == nil {
 		err = train.Trainer{Settings: e.Recipe.Settings, Progress: reported(progress)}.Fit(ctx, m, d.Train)
 	}
