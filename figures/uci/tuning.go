@@ -37,7 +37,7 @@ func grid(m experiment.Method) (all []choice) {
 // their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
 // with there (the table uci-claims).
 var tunings = []experiment.Grid{
-	{Title: "random splits", Data: On(SmallDatasets()...), Methods: tunedMethods},
+	{Title: "random splits", Data: On(SmallDatasets()...), Methods: slices.Concat(tunedMethods, laterMethods)},
 	{Title: "gap splits", Data: onGaps(SmallDatasets()...), Methods: tunedMethods},
 	{Title: "random splits", Data: On("kin8nm", "naval", "protein"), Methods: slices.Concat(energyMethods, rivals)},
 }
@@ -86,7 +86,7 @@ func search(d Data, m experiment.Method) []tables.Search {
 // TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
 // results do not matter.
 func TuningTable(x *tables.Index) (report.Table, error) {
-	list := tunedMethods
+	list := slices.Concat(tunedMethods, laterMethods)
 	s := sheet("uci-tuning", "", list)
 	for _, tuned := range tunings {
 		for _, d := range tuned.Data {
