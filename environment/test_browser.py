@@ -185,7 +185,7 @@ MEASURE = """() => ({
   formulas: document.querySelectorAll(".math").length,
   drawn: document.querySelectorAll(".math mjx-container").length,
   wrong: document.querySelectorAll("mjx-merror, [data-mjx-error]").length,
-  wide: [...document.querySelectorAll("div.math, pre")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 80)),
+  wide: [...document.querySelectorAll("div.math, pre, article p > .math svg")].filter((e) => e.scrollWidth > e.clientWidth || e.getBoundingClientRect().right > innerWidth).map((e) => e.textContent.slice(0, 80)),
   images: [...document.images].filter((e) => e.complete && e.naturalWidth === 0).map((e) => e.alt),
 })"""
 

@@ -1,10 +1,9 @@
 // Formulas fit the column, and the keyboard reaches what still moves inside of a box.
 function fit() {
-  for (const box of document.querySelectorAll("div.math")) {
-    const formula = box.querySelector("mjx-container");
-    if (!formula) continue;
+  for (const formula of document.querySelectorAll("mjx-container")) {
     formula.style.fontSize = "";
-    formula.style.fontSize = `${100 * Math.max(0.6, Math.min(1, box.clientWidth / box.scrollWidth))}%`;
+    const part = formula.closest("p, li, td, div").clientWidth / formula.firstElementChild.getBoundingClientRect().width;
+    if (part < 1) formula.style.fontSize = `${100 * Math.max(0.6, part)}%`;
   }
   for (const box of document.querySelectorAll("[role=main] :is(.table-wrapper, div.math)")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
