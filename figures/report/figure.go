@@ -149,11 +149,7 @@ func (f Figure) draw(dc draw.Canvas) {
 	dc.Fill(dc.Rectangle.Path())
 	grid := dc
 	if f.Key != nil {
-		size := f.Key.Rectangle(dc).Size()
-		height, beside := size.Y+vg.Points(margin), max(0, (dc.Size().X-size.X)/2)
-		key := draw.Crop(dc, beside, -beside, vg.Points(margin), 0)
-		f.Key.Draw(key)
-		grid = draw.Crop(dc, 0, 0, height, 0)
+		grid = draw.Crop(dc, 0, 0, f.Key.Rectangle(dc).Size().Y+vg.Points(margin), 0)
 	}
 	tiles := draw.Tiles{Rows: len(f.Panels), Cols: len(f.Panels[0]),
 		PadTop: vg.Points(margin), PadBottom: vg.Points(margin), PadLeft: vg.Points(margin), PadRight: vg.Points(margin),
@@ -162,12 +158,19 @@ func (f Figure) draw(dc draw.Canvas) {
 	if f.LikeWidths {
 		widenFirst(f.Panels[0], canvases)
 	}
+	left, right := dc.Max.X, dc.Min.X // of the data
 	for j, row := range f.Panels {
 		for i, p := range row {
 			if p != nil {
 				drawPanel(p, canvases[j][i])
+				data := p.DataCanvas(canvases[j][i])
+				left, right = min(left, data.Min.X), max(right, data.Max.X)
 			}
 		}
+	}
+	if f.Key != nil {
+		width := f.Key.Rectangle(dc).Size().X
+		f.Key.Draw(draw.Crop(dc, max(0, min((left+right-width)/2, dc.Max.X-width)-dc.Min.X), 0, vg.Points(margin), 0))
 	}
 }
 

@@ -78,6 +78,8 @@ type Forest struct {
 	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
 	// verdicts.
 	ByColumn bool
+	// Shades has marks in black and grey, for columns that are no methods, such as settings.
+	Shades bool
 	// Within, if not 0, is how far axes go from 0. What is beyond is drawn at the edge. Least, if not 0, is where they begin.
 	Within, Least float64
 	// Numbers draws the numbers of cells with their spreads in the place of differences.
@@ -202,7 +204,11 @@ func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.drawn(r.Cells[i]) != nil }) {
 			continue
 		}
-		marks, columns = append(marks, MarkOf(name, len(columns))), append(columns, i)
+		mark := MarkOf(name, len(columns))
+		if f.Shades {
+			mark.Colour = color.Gray{uint8(60 * len(columns))}
+		}
+		marks, columns = append(marks, mark), append(columns, i)
 	}
 	if len(columns) == 0 {
 		return nil, nil, fmt.Errorf("report: the table %s has nothing to draw: %w", t.Name, ErrNotRun)

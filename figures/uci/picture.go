@@ -21,7 +21,7 @@ const perRow = 3
 // perDataset is a picture of a table without its rows in RMSE, with a panel for each data set: many methods are seen better
 // one below the other, and data sets have their own scales. Within is that of the forest.
 func perDataset(within float64, table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Figure, error) {
-	return tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow, Within: within}, func(x *tables.Index) (report.Table, error) {
+	return tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow, Within: within, Shades: true}, func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
 		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.Title) })
 		return t.Turned(), err
