@@ -338,3 +338,23 @@ func TestLayersOfGoMLX(t *testing.T) {
 		t.Error("dropout acts in prediction")
 	}
 }
+
+// A head takes the place of one dense layer, and a network with none or two at its scope is refused.
+func TestOneHead(t *testing.T) {
+	for count, want := range []string{"has 0 there; build its last layer", "", "has 2 there"} {
+		f := nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+			y := l.Dense(s.In("first"), x, outputs)
+			for i := range count {
+				y = graph.Add(y, l.Dense(s.In("output"), graph.AddScalar(x, float64(i)), outputs))
+				s = s.ResetVisited()
+			}
+			return y
+		}}
+		network := must.Get(nets.WithHead(f, baselines.Deterministic{}, baselines.MFVI{InitStd: 0.1}))(t)
+		m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Gaussian{}, 1))(t)
+		_, err := predict.Sample(t.Context(), m, nets.Rows([]float64{1, 2}, 1), predict.Options{Samples: 1})
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%d heads: the error is %v", count, err)
+		}
+	}
+}

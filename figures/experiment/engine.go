@@ -108,9 +108,11 @@ func (r *run) readStore() error {
 	if err != nil {
 		return err
 	}
+	for _, name := range others {
+		r.note(fmt.Sprintf("%s in the store is none of its own files, and may be the conflict copy of a program that synchronises folders: what it has counts where the store has nothing else; merge it, or remove it", name))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.others = others
 	for _, e := range r.order {
 		line, is := stored[e.id]
 		if !is || e.result != nil {
@@ -145,9 +147,6 @@ func (r *run) keepMeasured() {
 // noteStored says how many results the store has already, the day of the last one, of which versions of this code, and how many
 // cannot be measured again.
 func (r *run) noteStored(version string) {
-	for _, name := range r.others {
-		r.note(fmt.Sprintf("%s in the store is none of its own files, and may be the conflict copy of a program that synchronises folders: what it has counts where the store has nothing else; merge it, or remove it", name))
-	}
 	count, diverged, other, last := 0, 0, 0, time.Time{}
 	versions, unseen := map[string]bool{}, map[string]bool{}
 	for _, e := range r.order {
@@ -251,9 +250,7 @@ func (r *run) workers(ctx context.Context, units []unit) error {
 			stop(err)
 			break
 		}
-		if _, known := r.said.LoadOrStore(choice, true); !known {
-			r.note(choice)
-		}
+		r.note(choice)
 		if work != environment.Images && environment.Describe(backend).PureGo() {
 			wanted = min(runtime.GOMAXPROCS(0), len(units))
 		}

@@ -192,9 +192,8 @@ type run struct {
 	groups  []*group
 	byGroup map[string]*group
 	cost    float64           // of everything, also of what a store has
-	said    sync.Map          // what Notes hear once: the choices of backends, and the tasks whose data were remarked on
+	said    sync.Map          // the notes, and the names of the tasks whose data were remarked on
 	lacking int               // how many stored results are without predictions
-	others  []string          // files of lines in the store that are none of its own
 	changed map[string]Result // stored results with other metrics than the store has
 
 	mu       sync.Mutex        // of what follows, of what has come of each experiment, and of calls of Progress and Notes
@@ -204,13 +203,14 @@ type run struct {
 	reported float64           // to Progress
 }
 
-// note passes on what the user should know.
+// note passes on what the user should know, once.
 func (r *run) note(text string) {
+	if _, known := r.said.LoadOrStore(text, true); known || r.Notes == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.Notes != nil {
-		r.Notes(text)
-	}
+	r.Notes(text)
 }
 
 // finished notes which part of an experiment is done, from 0 to 1.
