@@ -225,13 +225,11 @@ func (r row) layers() []string {
 // ownScore is the ending of the score by which the authors of a method tell images out of distribution; ByMaxProbability,
 // which all methods have, where they have no other.
 func ownScore(e experiment.Experiment) string {
-	switch e.Method.Process.(type) {
-	case methods.SNGPProcess:
-		return ByDempsterShafer
-	case methods.DUEProcess:
-		return ByEntropy
-	}
 	switch {
+	case e.Method.Equal(methods.SNGP):
+		return ByDempsterShafer
+	case e.Method.Equal(methods.DUE):
+		return ByEntropy
 	case e.Method.Members > 1:
 		return ByMutualInformation
 	case e.Recipe.LogLikelihoodScale > 0: // it has energy models

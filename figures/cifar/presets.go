@@ -160,8 +160,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 // isPlain says whether a method is a single network without noise. It gets Gaussians that are fitted to its
 // features, and held-out predictions to fit a temperature to.
 func isPlain(m experiment.Method) bool {
-	_, is := m.Layers.(baselines.Deterministic)
-	return is && m.Members < 2
+	return m.Layers == baselines.Deterministic{} && m.Members < 2
 }
 
 // images are the data with the sizes of the preset, and all sets that the method has a use for.
@@ -243,17 +242,13 @@ func (s settings) groups(t experiment.Traits, r rates) []train.Group {
 
 // filled fills in what a method of this project leaves open. A family of your own stays as it is.
 func (s settings) filled(m experiment.Method, d Images) experiment.Method {
-	defaults := methods.Defaults{InitStd: 1e-3, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: d.classes()}
+	defaults := methods.Defaults{InitStd: 1e-3, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: d.classes(), LengthScale: 1}
 	if s.released {
 		defaults.InitStd, defaults.VDropoutAlpha = 1e-4, 1e-3 // the defaults of the authors' code
 	}
 	m = defaults.Fill(m)
 	if s.released {
-		m.Layers = methods.Released(m.Layers)
-	}
-	if sngp, is := m.Process.(methods.SNGPProcess); is {
-		sngp.LengthScale = cmp.Or(sngp.LengthScale, 1)
-		m.Process = sngp
+		m.Layers = methods.Released(m.Layers, true)
 	}
 	return m
 }

@@ -2,10 +2,10 @@ package cifar
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/nets"
@@ -52,9 +52,9 @@ func seeded(preset experiment.Preset, seeds int) experiment.Grid {
 // ablationFractions are the numbers of mixture components of the paper's ablation, as parts of the layers' width.
 var ablationFractions = []float64{0.0125, 0.025, 0.05, 0.1, 0.2}
 
-// mixture is the rank-1 mixture with a number of components.
+// mixture is the rank-1 mixture with a number of components, under the name in the paper.
 func mixture(fraction float64) experiment.Method {
-	return experiment.Method{Name: methods.DensityMixture.Name, Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: fraction}}}
+	return experiment.Method{Name: fmt.Sprintf("Rank-1 Mixture (%g%%)", 100*fraction), Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: fraction}}}
 }
 
 // mixtures are those of the paper's ablation.
@@ -103,8 +103,7 @@ func Roofline(list experiment.Experiments) time.Duration {
 			nanoseconds = [2]float64{110e3, 240e3}
 		}
 		kind := 1
-		switch e.Method.Layers.(type) {
-		case baselines.Deterministic, baselines.MFVI, baselines.MCDropout, baselines.VDropout:
+		if slices.ContainsFunc([]experiment.Method{methods.Deterministic, methods.Ensemble, methods.MFVI, methods.MCDropout, methods.VDropout}, e.Method.Equal) {
 			kind = 0
 		}
 		total += nanoseconds[kind] * float64(e.Recipe.Epochs*cmp.Or(d.TrainN, trainingImages-d.HeldOut)*max(1, e.Method.Members))

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"densityuncertainty/dul"
-	"densityuncertainty/dul/energy"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	papers "densityuncertainty/figures/paper"
@@ -142,13 +140,8 @@ func papersRows(table, group, prefix string) []row {
 
 // paperName is what one of the paper's tables calls a method.
 func paperName(m experiment.Method, table string) string {
-	if l, is := m.Layers.(dul.Density); is {
-		if mixture, is := l.Energy.(energy.Rank1Mixture); is {
-			return fmt.Sprintf("Rank-1 Mixture (%g%%)", 100*mixture.Fraction)
-		}
-		if _, has := papers.Lookup(table, "Full-rank LDL", "NLL"); has {
-			return "Full-rank LDL"
-		}
+	if _, has := papers.Lookup(table, "Full-rank LDL", "NLL"); has && m.Equal(methods.Density) {
+		return "Full-rank LDL"
 	}
 	switch m.Key {
 	case "mcdropout":
@@ -197,9 +190,6 @@ func (t Classification) Table(x *tables.Index) (report.Table, error) {
 	var rows []row
 	add := func(m experiment.Method, ending string, decayAll bool) {
 		r := row{name: m.Name, runs: seeded(t.settings.withDecay(decayAll), paperSeeds).Of(t.images, m), table: t.published, paper: paperName(m, t.published)}
-		if strings.HasPrefix(r.paper, "Rank-1 Mixture") {
-			r.name = r.paper
-		}
 		r.name += ending
 		rows = append(rows, r)
 	}

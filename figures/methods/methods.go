@@ -69,25 +69,15 @@ func All() []experiment.Method {
 	}
 }
 
-// WithNoise sets how strong the noise of a family of layers is at the start: the posterior's standard deviation, or
+// WithNoise sets how strong the noise of a family of layers is at the start, above 0: the posterior's standard deviation, or
 // the rate or variance of a dropout. is is false for a family without such a setting.
 func WithNoise(layers nets.Layers, noise float64) (changed nets.Layers, is bool) {
-	switch l := layers.(type) {
-	case dul.Density:
-		l.InitStd = noise
-		return l, true
-	case baselines.MFVI:
-		l.InitStd = noise
-		return l, true
-	case baselines.Rank1:
-		l.InitStd = noise
-		return l, true
-	case baselines.MCDropout:
-		l.Rate = noise
-		return l, true
-	case baselines.VDropout:
-		l.Alpha = noise
-		return l, true
+	for _, family := range []nets.Layers{
+		dul.Density{InitStd: noise}, baselines.MFVI{InitStd: noise}, baselines.Rank1{InitStd: noise}, baselines.MCDropout{Rate: noise}, baselines.VDropout{Alpha: noise},
+	} {
+		if changed, is = over(layers, family); is {
+			return changed, true
+		}
 	}
 	return layers, false
 }
@@ -97,39 +87,45 @@ type Defaults struct {
 	InitStd       float64 // the posterior's standard deviation at the start, of all methods that have one
 	MFVIPriorStd  float64
 	VDropoutAlpha float64
-	Inducing      int // of DUE
+	Inducing      int     // of DUE
+	LengthScale   float64 // of SNGP
 }
 
-// Fill returns a method without open numbers: with these defaults and, where all presets agree, an LDL energy and a prior of
-// standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1. A family of your own
-// stays as it is.
+// Fill returns a method without open numbers, which are the fields that are zero: with these defaults and, where all presets
+// agree, an LDL energy and a prior of standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1.
+// A family of your own stays as it is.
 func (d Defaults) Fill(m experiment.Method) experiment.Method {
 	m = Values(m)
-	switch l := m.Layers.(type) {
-	case dul.Density:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, 1)
-		if l.Energy == nil {
-			l.Energy = energy.LDL{}
+	for _, family := range []nets.Layers{
+		dul.Density{InitStd: d.InitStd, PriorStd: 1, Energy: energy.LDL{}}, baselines.MFVI{InitStd: d.InitStd, PriorStd: d.MFVIPriorStd},
+		baselines.Rank1{InitStd: d.InitStd, PriorStd: 0.1}, baselines.MCDropout{Rate: 0.1}, baselines.VDropout{Alpha: d.VDropoutAlpha},
+	} {
+		if filled, is := over(family, m.Layers); is {
+			m.Layers = filled
 		}
-		m.Layers = l
-	case baselines.MFVI:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, d.MFVIPriorStd)
-		m.Layers = l
-	case baselines.Rank1:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, 0.1)
-		m.Layers = l
-	case baselines.MCDropout:
-		l.Rate = cmp.Or(l.Rate, 0.1)
-		m.Layers = l
-	case baselines.VDropout:
-		l.Alpha = cmp.Or(l.Alpha, d.VDropoutAlpha)
-		m.Layers = l
 	}
-	if due, is := m.Process.(DUEProcess); is {
-		due.Inducing = cmp.Or(due.Inducing, d.Inducing)
-		m.Process = due
+	for _, process := range []experiment.Process{DUEProcess{Inducing: d.Inducing}, SNGPProcess{LengthScale: d.LengthScale}} {
+		if filled, is := over(process, m.Process); is {
+			m.Process = filled
+		}
 	}
 	return m
+}
+
+// over returns a struct with those fields of another that are not zero in the place of its own, if both are of one type.
+func over[T any](below, above T) (both T, is bool) {
+	t, values := reflect.TypeOf(above), reflect.ValueOf(above)
+	if t == nil || t != reflect.TypeOf(below) {
+		return below, false
+	}
+	fields := reflect.New(t).Elem()
+	fields.Set(reflect.ValueOf(below))
+	for i := range fields.NumField() {
+		if !values.Field(i).IsZero() {
+			fields.Field(i).Set(values.Field(i))
+		}
+	}
+	return fields.Interface().(T), true
 }
 
 // Values returns a method whose layers and process are values, where they were pointers to values: both are one method.
@@ -150,8 +146,8 @@ func indirect[T any](held T) T {
 
 // Released returns layers with the settings of the authors' code for what a user left open, which are the fields
 // that are zero. The settings of density layers and of variational dropout differ from the paper's; all other families stay
-// as they are.
-func Released(layers nets.Layers) nets.Layers {
+// as they are. In networks without convolutions, factors of energy.Rank1Mixture start at 0.
+func Released(layers nets.Layers, convolutions bool) nets.Layers {
 	switch l := layers.(type) {
 	case dul.Density:
 		if l.Noise == nil {
@@ -161,7 +157,7 @@ func Released(layers nets.Layers) nets.Layers {
 		l.HalfD, l.HalfChannels = true, true
 		switch model := l.Energy.(type) {
 		case energy.Rank1Mixture: // which the code does not clip
-			model.NegatedLogDet = true
+			model.NegatedLogDet, model.ZeroFactors = true, model.ZeroFactors || !convolutions
 			l.Energy = model
 			return l
 		case energy.LDL:

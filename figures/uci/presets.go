@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"densityuncertainty/dul"
-	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -50,7 +48,7 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 // releasedAsSplit is Released on the data's own splits.
 func releasedAsSplit(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	m = defaults.Fill(m)
-	m.Layers = releasedLayers(m.Layers)
+	m.Layers = methods.Released(m.Layers, false)
 	return fidelity{
 		preset: "uci.Released", widths: []int{50, 50, 50}, energyScale: 0.01, energies: momentum(weightDecay), otherDecay: weightDecay,
 	}.experiment(data, m)
@@ -166,15 +164,3 @@ func nameOf(data experiment.Source) string {
 
 // defaults fill in what a method leaves open.
 var defaults = methods.Defaults{InitStd: 0.1, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: 50}
-
-// releasedLayers are the layers of the authors' code, whose rank-1 factors of a dense layer start at 0.
-func releasedLayers(layers nets.Layers) nets.Layers {
-	if l, is := layers.(dul.Density); is {
-		if mixture, is := l.Energy.(energy.Rank1Mixture); is {
-			mixture.ZeroFactors = true
-			l.Energy = mixture
-			layers = l
-		}
-	}
-	return methods.Released(layers)
-}

@@ -82,7 +82,10 @@ func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error
 }
 
 // exactMethods are the methods that are compared with the posterior, density first.
-var exactMethods = slices.Concat(compared, []experiment.Method{methods.MFVI})
+var exactMethods = slices.Concat(compared, []experiment.Method{{Key: methods.MFVI.Key, Name: methods.MFVI.Name, Layers: scaledMFVI{initStd}}})
+
+// initStd is the standard deviation of noise at the start.
+const initStd = 0.01
 
 // scaledMFVI is baselines.MFVI with the prior of hmc.Prior, N(0, 1/in) for a layer with so many inputs.
 type scaledMFVI struct{ InitStd float64 }
@@ -99,13 +102,10 @@ var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5)
 const chains = 4
 
 // smallNetwork trains one hidden layer of 50 units with known noise of standardised targets by steps of Adam on all examples at
-// once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the method's noise begins at 0.01.
+// once, after half as many of energy models alone. Weights have the prior of hmc.Prior, and the method's noise begins at initStd.
 func smallNetwork(task string, noise float64, steps int, rate float64, draws int) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		m = methods.Defaults{InitStd: 0.01}.Fill(m)
-		if l, is := m.Layers.(baselines.MFVI); is {
-			m.Layers = scaledMFVI{l.InitStd}
-		}
+		m = methods.Defaults{InitStd: initStd}.Fill(m)
 		m.Layers = hmc.Prior{Layers: m.Layers}
 		t := experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.KnownNoise{Standardised: noise}}
 		recipe := experiment.Adam(steps, 1000, rate)
