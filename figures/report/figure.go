@@ -212,9 +212,12 @@ func ShowFigure(f Figure, err error) {
 // ShowSlide shows the last row of a figure, with the titles of the first, on slides alone, in the place of the cell's other
 // pictures. A figure of 540 by 180 points, or of 340 by 245 beside the text, has labels that can be read there.
 func ShowSlide(f Figure, width, height vg.Length) {
-	last := f.Panels[len(f.Panels)-1]
-	for i, p := range f.Panels[0] {
-		last[i].Title.Text = p.Title.Text
+	last := slices.Clone(f.Panels[len(f.Panels)-1])
+	for i, p := range last {
+		if p != nil && f.Panels[0][i] != nil {
+			titled := *p
+			titled.Title, last[i] = f.Panels[0][i].Title, &titled
+		}
 	}
 	f.Panels, f.Width, f.Height = [][]*plot.Plot{last}, width, height
 	notebook.Slide(notebook.Must(f.Bytes(SVG)), f.Caption)
