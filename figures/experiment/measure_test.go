@@ -12,7 +12,9 @@ import (
 
 	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -342,5 +344,45 @@ func TestMetricThatPanics(t *testing.T) {
 	task.Likelihood = nil
 	if _, err := task.Experiments(experiment.Adam(1, 1, 1), 1, experiment.Method{Layers: baselines.Deterministic{}}); err == nil || !strings.Contains(err.Error(), "Task.Likelihood is nil") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// Other programs are given what PredictAll answers; what is neither a mean and a variance nor probabilities is refused.
+func TestExec(t *testing.T) {
+	x, rows, network := nets.Rows([]float64{-1, 0, 1, 2}, 1), [][]float64{{0.5}, {3}}, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}
+	backend := must.Get(gobackend.New(""))(t)
+	for _, c := range []struct {
+		l likelihood.Likelihood
+		d train.Dataset
+	}{
+		{likelihood.KnownNoise{Std: 2}, train.Dataset{Inputs: x, Targets: []float64{1, 2, 3, 5}}},
+		{likelihood.StudentT{Nu: 4}, train.Dataset{Inputs: x, Targets: []float64{1, 2, 3, 5}}},
+		{likelihood.Categorical{Classes: 3}, train.Dataset{Inputs: x, Labels: []int{0, 1, 2, 2}}},
+	} {
+		task := experiment.Task{Name: "own", Data: experiment.Arrays{Train: c.d, Sets: []experiment.Set{{Name: "test", Dataset: c.d}}}, Network: nets.MLP{Widths: network.Widths}, Likelihood: c.l}
+		list := must.Get(task.Experiments(experiment.Adam(20, 4, 0.1), 1, experiment.Method{Name: "plain", Layers: network.Layers}))(t)
+		folder := t.TempDir()
+		must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), list...))(t)
+		o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), network, c.l))(t)
+		program, _, err := o.Exec(backend)
+		if _, refused := c.l.(likelihood.StudentT); refused {
+			if err == nil || !strings.Contains(err.Error(), "neither a mean and a variance nor probabilities") {
+				t.Errorf("the error is %v", err)
+			}
+			continue
+		}
+		must.Do(t, err)
+		var got []float64
+		for _, output := range must.Get(program.Exec(rows))(t) {
+			got = append(got, tensors.MustCopyFlatData[float64](output)...)
+		}
+		answers := must.Get(o.PredictAll(t.Context(), rows))(t)
+		want := append(answers[0].Probabilities, answers[1].Probabilities...)
+		if len(want) == 0 {
+			want = []float64{answers[0].Mean, answers[1].Mean, 4, 4}
+		}
+		if !floats.EqualApprox(got, want, 1e-5) {
+			t.Errorf("%T: got %v, want %v", c.l, got, want)
+		}
 	}
 }

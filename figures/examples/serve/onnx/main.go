@@ -1,7 +1,7 @@
 //go:build onnx
 
 // Command onnx writes a network that experiment.Engine kept in its folder Networks as an ONNX file, which ONNX Runtime executes
-// without Go: in Python, on a phone, in a browser. Copy it and put in your own network.
+// without Go: in Python or, by onnxruntime-web, in a browser. Copy it and put in your own network.
 //
 //	export ONNXRUNTIME_SHARED_LIBRARY_PATH=/path/to/libonnxruntime.so # otherwise it is downloaded
 //	go run -tags noxla,onnx ./figures/examples/serve/onnx networks/0123456789abcdef.safetensors network.onnx
