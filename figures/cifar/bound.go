@@ -28,7 +28,7 @@ import (
 // noiseNames are the log-variances of density layers' noise, gamma and beta, which all presets train alike.
 var noiseNames = []string{"gamma_log_variance", "beta_log_variance"}
 
-// NoiseBound is the standard deviation of the noise of density layers after each epoch of an experiment on Images, if nothing but
+// noiseBound is the standard deviation of the noise of density layers after each epoch of an experiment on Images, if nothing but
 // the KL and weight decay moves their log-variances v. By SGD with momentum m,
 //
 //	b <- m b + (exp(v) / prior^2 - 1) / (2 N) + decay v,    v <- v - rate b,
@@ -36,7 +36,7 @@ var noiseNames = []string{"gamma_log_variance", "beta_log_variance"}
 // from v = 2 log InitStd, with N training images and the rate of each step. The likelihood, which is left out, makes noise
 // smaller: in all stored runs the noise is at most this. Of two priors, that of gamma and that of beta in convolutions, it takes
 // the wider one. It is an error if the layers are none of dul.Density, or the optimizer of log-variances is not train.SGD.
-func NoiseBound(e experiment.Experiment) ([]float64, error) {
+func noiseBound(e experiment.Experiment) ([]float64, error) {
 	l, is := e.Method.Layers.(dul.Density)
 	d, images := e.Task.Data.(Images)
 	at := slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return g.Contains(noiseNames[0], params.Variational) })
@@ -190,8 +190,8 @@ func boundTable(x *tables.Index) (report.Table, error) {
 	}, rows)
 }
 
-// BoundFigure draws the bounds over the epochs, and beside them the mutual information that noise of a size brings.
-func BoundFigure(x *tables.Index) (report.Figure, error) {
+// boundFigure draws the bounds over the epochs, and beside them the mutual information that noise of a size brings.
+func boundFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "cifar-bound", Width: vg.Points(560), Height: vg.Points(270), Caption: prose.Caption("cifar-bound picture", nil)}
 	over, brings := report.New("at most, over the epochs", "epoch", "noise (deviation)"), report.New("what it brings", "noise (deviation)", "information (nats)")
 	var stds, information []float64
@@ -206,7 +206,7 @@ func BoundFigure(x *tables.Index) (report.Figure, error) {
 	err := report.Line(brings, "", stds, information, report.Grey)
 	var marks []report.Mark
 	for i, b := range boundings {
-		bound, boundErr := NoiseBound(b.of(false, ten))
+		bound, boundErr := noiseBound(b.of(false, ten))
 		if boundErr != nil {
 			return f, boundErr
 		}

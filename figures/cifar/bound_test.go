@@ -23,7 +23,7 @@ func TestNoiseBound(t *testing.T) {
 		if !has {
 			continue
 		}
-		bound := must.Get(NoiseBound(e))(t)
+		bound := must.Get(noiseBound(e))(t)
 		if part := r.Metrics[metricPosteriorStd] / bound[len(bound)-1]; !(part < 1.0001 && part > 0.98) {
 			t.Errorf("%v: the noise %g is %g of its bound", e, r.Metrics[metricPosteriorStd], part)
 		}
@@ -35,13 +35,13 @@ func TestNoiseBound(t *testing.T) {
 			e.Recipe.Groups[i].Rate, e.Recipe.Groups[i].Optimizer = 200./12, train.SGD{Momentum: 0.9, Decay: 1e-4}
 		}
 	}
-	bound := must.Get(NoiseBound(e))(t)
+	bound := must.Get(noiseBound(e))(t)
 	for i, measured := range []float64{0.02100, 0.10996, 0.23361, 0.33268} {
 		if part := measured / bound[i]; !(part < 1 && part > []float64{0.99, 0.94, 0.8, 0.7}[i]) {
 			t.Errorf("after epoch %d the noise %g is %g of its bound", i+1, measured, part)
 		}
 	}
-	if _, err := NoiseBound(seeded(Paper, 1).Of(ten, methods.Rank1)[0]); err == nil {
+	if _, err := noiseBound(seeded(Paper, 1).Of(ten, methods.Rank1)[0]); err == nil {
 		t.Error("Rank-1 BNN has a bound")
 	}
 }
@@ -53,7 +53,7 @@ func TestBoundings(t *testing.T) {
 		for _, wide := range []bool{false, true} {
 			for _, d := range []Images{ten, hundred} {
 				e := b.of(wide, d)
-				stds := must.Get(NoiseBound(e))(t)
+				stds := must.Get(noiseBound(e))(t)
 				if last := stds[len(stds)-1]; len(stds) != 200 || b.std == 0 && last < 0.85 || b.std > 0 && !(last <= b.std && last > 0.9*b.std) {
 					t.Errorf("%s, %v: the bound is %g after %d epochs", b.name, e, last, len(stds))
 				}

@@ -222,20 +222,20 @@ func (r row) layers() []string {
 	return layers
 }
 
-// ownScore is the ending of the score by which the authors of a method tell images out of distribution; ByMaxProbability,
+// ownScore is the ending of the score by which the authors of a method tell images out of distribution; byMaxProbability,
 // which all methods have, where they have no other.
 func ownScore(e experiment.Experiment) string {
 	switch {
 	case e.Method.Equal(methods.SNGP):
-		return ByDempsterShafer
+		return byDempsterShafer
 	case e.Method.Equal(methods.DUE):
-		return ByEntropy
+		return byEntropy
 	case e.Method.Members > 1:
-		return ByMutualInformation
+		return byMutualInformation
 	case e.Recipe.LogLikelihoodScale > 0: // it has energy models
 		return ByEnergy
 	}
-	return ByMaxProbability
+	return byMaxProbability
 }
 
 // scoreTitle is a score in words.

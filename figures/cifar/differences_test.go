@@ -218,7 +218,7 @@ func TestProcessorDetection(t *testing.T) {
 	found := resultsOf(func(e experiment.Experiment) map[string]float64 {
 		m := map[string]float64{}
 		for set, at := range map[string][2]float64{SVHNExcerpt: {0.7, 0.8}, CIFAR100: {0.75, 0.6}} {
-			own := ByClassGaussian
+			own := byClassGaussian
 			if !isPlain(e.Method) {
 				own = ByEnergy
 				for i, layer := range []string{"output", "stem", "stage_1_block_0/conv_1"} {

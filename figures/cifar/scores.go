@@ -21,12 +21,12 @@ import (
 // The scores by which images out of distribution are told from the test images, by the endings of the metrics' names. See
 // Scores.
 const (
-	ByMaxProbability    = ""                   // minus the largest probability, as the paper's baselines
-	ByEntropy           = "_entropy"           // of the averaged probabilities
-	ByMutualInformation = "_mutualinformation" // between label and draw
-	ByDempsterShafer    = "_dempstershafer"    // of the logits, as SNGP
-	ByGaussian          = "_gaussian"          // squared distance of the features from a Gaussian fitted afterwards
-	ByClassGaussian     = "_classgaussian"     // the same from the nearest class's
+	byMaxProbability    = ""                   // minus the largest probability, as the paper's baselines
+	byEntropy           = "_entropy"           // of the averaged probabilities
+	byMutualInformation = "_mutualinformation" // between label and draw
+	byDempsterShafer    = "_dempstershafer"    // of the logits, as SNGP
+	byGaussian          = "_gaussian"          // squared distance of the features from a Gaussian fitted afterwards
+	byClassGaussian     = "_classgaussian"     // the same from the nearest class's
 	ByEnergy            = "_energy"            // squared distance from the mean held-out energy, as the paper's method
 )
 
@@ -51,27 +51,27 @@ type score struct {
 
 // scores are those of all networks. Scores by the energies of single layers come on top; see scoresOf.
 var scores = []score{
-	{ByMaxProbability, "maximum probability", negativeMaxProbability},
-	{ByEntropy, "entropy", func(s, _ *experiment.Prediction) []float64 {
+	{byMaxProbability, "maximum probability", negativeMaxProbability},
+	{byEntropy, "entropy", func(s, _ *experiment.Prediction) []float64 {
 		if kept := s.Extra[entropy]; kept != nil {
 			return kept
 		}
 		return metrics.Entropy(s.Probabilities, s.Width)
 	}},
-	{ByMutualInformation, "mutual information", func(s, _ *experiment.Prediction) []float64 {
+	{byMutualInformation, "mutual information", func(s, _ *experiment.Prediction) []float64 {
 		if !slices.ContainsFunc(s.MutualInformation, func(v float64) bool { return v != 0 }) {
 			return nil // of a single network without noise it tells nothing
 		}
 		return s.MutualInformation
 	}},
-	{ByDempsterShafer, "Dempster-Shafer", func(s, _ *experiment.Prediction) []float64 {
+	{byDempsterShafer, "Dempster-Shafer", func(s, _ *experiment.Prediction) []float64 {
 		if s.Outputs == nil {
 			return s.Extra[dempsterShafer]
 		}
 		return metrics.DempsterShafer(s.Outputs[0], s.Width)
 	}},
-	{ByGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceOne] }},
-	{ByClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceClass] }},
+	{byGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceOne] }},
+	{byClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceClass] }},
 	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 { return lastEnergy(s.Prediction).Mean }),
 }
 
@@ -131,7 +131,7 @@ func scoresOf(layers ...string) []score {
 //	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each set out of distribution, which has no labels
 //
 // In the metrics of detection the images out of distribution are the positive ones. The names stand for the score
-// ByMaxProbability. The other scores append their ending, as in ood_svhn_auroc_energy, where the predictions have them.
+// by the largest probability. The other scores append their ending, as in ood_svhn_auroc_energy, where the predictions have them.
 // Energies of single layers have auroc and auprc alone. Definitions are those of package metrics; auprc is by the
 // trapezoidal rule, ap the average precision.
 func Scores(p *experiment.Predictions) (map[string]float64, error) {

@@ -29,7 +29,7 @@ func Exhibits() []tables.Exhibit {
 		tables.Exhibit{Name: "paper-images", Doc: "all runs of these tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed", Needs: paperImages},
 		tables.Exhibit{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Table: processorsGrid},
 		tables.Exhibit{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Table: fidelitiesTable},
-		tables.Exhibit{Name: "cifar-bound", Doc: "how much noise the paper's settings can end at, and what as much noise does to a trained network", Table: boundTable, Picture: BoundFigure},
+		tables.Exhibit{Name: "cifar-bound", Doc: "how much noise the paper's settings can end at, and what as much noise does to a trained network", Table: boundTable, Picture: boundFigure},
 		tables.Exhibit{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Table: ProcessorTable, Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Table: processorDifferences, Picture: ProcessorDifferencesFigure, Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Table: processorTemperatures, Needs: processorRuns},
@@ -167,15 +167,15 @@ type Classification struct {
 var (
 	CIFAR10ResNet14    = Classification{"cifar10-resnet14", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", ten, paper, smallMethods, variationals}
 	cifar10Alone       = Classification{"cifar10-resnet14-alone", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14, without the test sets of CIFAR-100 and SVHN", tenAlone, paper, smallMethods, variationals}
-	CIFAR100ResNet14   = Classification{"cifar100-resnet14", papers.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", hundred, paper, smallMethods, variationals}
+	cifar100ResNet14   = Classification{"cifar100-resnet14", papers.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", hundred, paper, smallMethods, variationals}
 	CIFAR10WideResNet  = Classification{"cifar10-wrn", papers.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", ten, onWide, wideMethods, nil}
 	CIFAR100WideResNet = Classification{"cifar100-wrn", papers.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", hundred, onWide, wideMethods, nil}
 	Rank1Ablation      = Classification{"rank1-ablation", papers.Rank1Ablation, "CIFAR-10 with WRN-28-10 and fewer components", ten, onWide, append(mixtures(), methods.Density), nil}
-	CIFAR10Released    = Classification{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10 with the settings of the authors' code", ten, released, papersFive, nil}
-	CIFAR100Released   = Classification{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100 with the settings of the authors' code", hundred, released, papersFive, nil}
+	cifar10Released    = Classification{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10 with the settings of the authors' code", ten, released, papersFive, nil}
+	cifar100Released   = Classification{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100 with the settings of the authors' code", hundred, released, papersFive, nil}
 )
 
-var classifications = []Classification{CIFAR10ResNet14, cifar10Alone, CIFAR100ResNet14, CIFAR10WideResNet, CIFAR100WideResNet, Rank1Ablation, CIFAR10Released, CIFAR100Released}
+var classifications = []Classification{CIFAR10ResNet14, cifar10Alone, cifar100ResNet14, CIFAR10WideResNet, CIFAR100WideResNet, Rank1Ablation, cifar10Released, cifar100Released}
 
 // said is what is said of settings.
 type said struct {
@@ -219,13 +219,13 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 		prefix := titleOf(d.Name) + "->SVHN "
 		for _, m := range smallMethods {
 			own := ownScore(seeded(Paper, 1).Of(d, m)[0])
-			for _, by := range slices.Compact([]string{own, ByMaxProbability}) {
+			for _, by := range slices.Compact([]string{own, byMaxProbability}) {
 				r := row{group: titleOf(d.Name), name: m.Name + ", " + scoreTitle(by), images: d, ending: by, table: papers.OODSVHN, prefix: prefix}
 				trained := d
 				if by == ByEnergy {
 					trained = withHeldOut(d) // the statistic's reference
 				}
-				if by == ByEnergy || own != ByEnergy && by == ByMaxProbability {
+				if by == ByEnergy || own != ByEnergy && by == byMaxProbability {
 					r.paper = paperName(m, papers.OODSVHN)
 				}
 				r.runs = seeded(Paper, paperSeeds).Of(trained, m)

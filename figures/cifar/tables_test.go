@@ -139,7 +139,7 @@ func TestDetectionTable(t *testing.T) {
 		d := 0.01 * (float64(e.Seed) - 1)
 		images := e.Task.Data.(Images)
 		m := map[string]float64{detectionMetric(images.other(), "auroc"): 0.8 + d, "ood_svhn-first1083_auroc": 0.6 + d}
-		for i, ending := range []string{ByEntropy, ByMutualInformation, ByDempsterShafer, ByEnergy} {
+		for i, ending := range []string{byEntropy, byMutualInformation, byDempsterShafer, ByEnergy} {
 			m[detectionMetric(images.other(), "auroc")+ending] = 0.6 + 0.05*float64(i) + d
 		}
 		if images.Name == CIFAR10 {

@@ -16,10 +16,10 @@ var (
 	Orange = color.RGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}
 	Green  = color.RGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
 	Red    = color.RGBA{R: 0xc8, G: 0x20, B: 0x20, A: 0xff}
-	Purple = color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}
+	purple = color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}
 	Grey   = color.RGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff}
-	Sky    = color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
-	Brown  = color.RGBA{R: 0x8c, G: 0x51, B: 0x0a, A: 0xff}
+	sky    = color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
+	brown  = color.RGBA{R: 0x8c, G: 0x51, B: 0x0a, A: 0xff}
 
 	PaleGrey = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff} // a band behind another
 
@@ -30,7 +30,7 @@ var (
 )
 
 // Palette is the order in which several lines of one plot take their colours.
-func Palette() []color.Color { return []color.Color{Blue, Orange, Green, Purple, Red, Grey} }
+func Palette() []color.Color { return []color.Color{Blue, Orange, Green, purple, Red, Grey} }
 
 // The sizes, in points.
 const (

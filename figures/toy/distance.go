@@ -75,7 +75,7 @@ func drawMoons(p *plot.Plot, r experiment.Result) error {
 	if err != nil {
 		return err
 	}
-	xs, ys := Map()
+	xs, ys := mapAxes()
 	if err := report.Shades(p, xs, ys, entropy[:mapCells], 0, math.Ln2); err != nil {
 		return err
 	}

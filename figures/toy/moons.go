@@ -17,7 +17,7 @@ import (
 )
 
 // Moons is two classes in the plane, interleaved half circles, as an experiment.Source. Each split has other data: those
-// of the seed that is its number. The one set has the points of Map, then the training points, then 2000 unseen ones.
+// of the seed that is its number. The one set has the points of mapAxes, then the training points, then 2000 unseen ones.
 type Moons struct {
 	Seeds int // the number of splits
 }
@@ -48,8 +48,8 @@ func (m Moons) Check() error { return checkSeeds("toy.Moons", m.Seeds) }
 // Splits implements experiment.Source.
 func (m Moons) Splits() int { return m.Seeds }
 
-// Map are the coordinates of the map along both axes, in the data's own units.
-func Map() (xs, ys []float64) {
+// mapAxes are the coordinates of the map along both axes, in the data's own units.
+func mapAxes() (xs, ys []float64) {
 	return floats.Span(make([]float64, mapPoints), mapLeft, mapLeft+mapSide), floats.Span(make([]float64, mapPoints), mapLow, mapLow+mapSide)
 }
 
@@ -81,7 +81,7 @@ func (m Moons) Load(_ context.Context, split int) (experiment.Data, error) {
 // mapGrid are the points of the map, row by row from below.
 func mapGrid() []float64 {
 	var grid []float64
-	xs, ys := Map()
+	xs, ys := mapAxes()
 	for _, y := range ys {
 		for _, x := range xs {
 			grid = append(grid, x, y)

@@ -156,8 +156,8 @@ func GapTable(x *tables.Index) (report.Table, error) {
 	return gapSheet("uci-gap", tables.Number{Name: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
 }
 
-// GapCoverageTable has the part of the targets inside 95% intervals on gap splits.
-func GapCoverageTable(x *tables.Index) (report.Table, error) {
+// gapCoverageTable has the part of the targets inside 95% intervals on gap splits.
+func gapCoverageTable(x *tables.Index) (report.Table, error) {
 	return gapScores(x, "uci-gap-coverage", coverage)
 }
 

@@ -47,7 +47,7 @@ func TestGapTable(t *testing.T) {
 	if d := table.Rows[0].Cells[slices.Index(table.Columns, "Rank-1 BNN")-1].Difference; math.Abs(d.Mean-1.75) > 1e-9 || math.Abs(d.High-d.Mean-5.89) > 1e-3 {
 		t.Errorf("the difference of Rank-1 is %+v", d)
 	}
-	coverage, rank := must.Get(GapCoverageTable(x))(t), must.Get(GapRankTable(x))(t)
+	coverage, rank := must.Get(gapCoverageTable(x))(t), must.Get(GapRankTable(x))(t)
 	check(t, coverage, [][3]string{{"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "0.50 ± 0.00"}})
 	check(t, rank, [][3]string{{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "0.25 ± 0.00"}, {"paper's text, Yacht Hydrodynamics", "Deterministic", "not measured"}})
 	for table, want := range map[*report.Table]string{&coverage: "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.", &rank: "Yacht Hydrodynamics +0.125 [+0.125, +0.125], higher."} {

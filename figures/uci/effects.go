@@ -66,10 +66,10 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 	})
 }
 
-// OptionsTable says which of the differences between text and authors' code matter: the paired difference that one option
+// optionsTable says which of the differences between text and authors' code matter: the paired difference that one option
 // of the other fidelity makes to the negative log likelihood of density layers. It has a row for each option and data set,
 // and a column for each direction.
-func OptionsTable(x *tables.Index) (report.Table, error) {
+func optionsTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-options", "Option", report.MarksAgainst("without the change"))}
 	for _, way := range directions() {
 		s.Columns = append(s.Columns, way.base.Title+", with this option of the other")

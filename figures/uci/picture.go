@@ -37,7 +37,7 @@ var (
 	TunedFigure   = perDataset(0, TunedTable)
 	EnergyFigure  = tables.Picture(prose, report.Forest{Axis: nllAxis}, EnergyTable)
 	PlaceFigure   = tables.Picture(prose, report.Forest{Axis: nllAxis}, PlaceTable)
-	OptionsFigure = tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow}, OptionsTable)
+	OptionsFigure = tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow}, optionsTable)
 )
 
 // ConvergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained

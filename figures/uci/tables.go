@@ -24,7 +24,7 @@ func Exhibits() []tables.Exhibit {
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Table: NLL},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Table: RMSE},
 		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Picture: ReproductionFigure},
-		{Name: "uci-density", Doc: "NLL and RMSE of density layers on UCI beside the paper's, and the method with the lowest mean of ours", Table: DensityTable},
+		{Name: "uci-density", Doc: "NLL and RMSE of density layers on UCI beside the paper's, and the method with the lowest mean of ours", Table: densityTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Table: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Table: Agreement},
 		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Table: ClaimsTable, Picture: ClaimsFigure},
@@ -33,7 +33,7 @@ func Exhibits() []tables.Exhibit {
 		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Table: PlaceTable, Picture: PlaceFigure},
 		{Name: "uci-spread", Doc: "spread, coverage, rank correlation and error with constant energy and with LDL", Table: SpreadTable},
 		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood", Table: GapTable, Picture: GapFigure},
-		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95% intervals", Table: GapCoverageTable},
+		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95% intervals", Table: gapCoverageTable},
 		{Name: "uci-gap-rank", Doc: "every method on gap splits: whether the variance tells where errors are large", Table: GapRankTable},
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Table: TunedTable, Picture: TunedFigure},
 		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: TuningTable, Needs: tried},
@@ -41,7 +41,7 @@ func Exhibits() []tables.Exhibit {
 		{Name: "uci-conformal", Doc: "how many targets are inside conformal intervals of 95%, on random splits and in holes", Table: conformalTable},
 		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Table: SamplesTable},
 		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Table: ConvergedTable, Picture: ConvergedFigure},
-		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Table: OptionsTable, Picture: OptionsFigure},
+		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Table: optionsTable, Picture: OptionsFigure},
 		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the authors' code", Table: FidelitiesTable},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Table: adamTable},
 	}
@@ -118,9 +118,9 @@ func lowest(x *tables.Index, n tables.Number, dataset string) (lowest, method ta
 	return lowest, method, nil
 }
 
-// DensityTable has both metrics of density uncertainty with the text's settings and with those of the authors' code beside the paper's,
+// densityTable has both metrics of density uncertainty with the text's settings and with those of the authors' code beside the paper's,
 // and the lowest mean among Methods in ours with the text's, if all of their runs are there.
-func DensityTable(x *tables.Index) (report.Table, error) {
+func densityTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-density", "Data set", report.MarksPaper)}
 	s.Columns = append(s.Columns, "authors' code", "paper", "paper's text", "lowest mean with the text's", "method")
 	for _, of := range tableNumbers {

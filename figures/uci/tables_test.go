@@ -104,7 +104,7 @@ func TestDensityTable(t *testing.T) {
 	}
 	lines = slices.Concat(lines, made(of(methods.Density, "wine"), level(1)), made(releasedGrid().Of(Data{Name: "wine"}, methods.Density), level(0.5)))
 	slices.Reverse(lines) // which line is density's is not a matter of its place
-	table := must.Get(DensityTable(tables.Of(lines)))(t)
+	table := must.Get(densityTable(tables.Of(lines)))(t)
 	check(t, table, [][3]string{
 		{"NLL, Yacht Hydrodynamics", "paper's text", "2.40 ± 0.10, better"}, {"NLL, Yacht Hydrodynamics", "paper", "2.593 ± 0.067"},
 		{"NLL, Yacht Hydrodynamics", "lowest mean with the text's", "2.00 ± 0.10"}, {"NLL, Yacht Hydrodynamics", "method", "MFVI"},

@@ -79,7 +79,7 @@ func TestOptionsEffects(t *testing.T) {
 	way := directions()[0]
 	lines := made(way.base.Of(Data{Name: "wine"}, methods.Density), spread(2, 0, 0.1))
 	lines = append(lines, made(way.with(densityOptions[0], "wine"), spread(1.9, 0, 0.12))...)
-	table := must.Get(OptionsTable(tables.Of(lines)))(t)
+	table := must.Get(optionsTable(tables.Of(lines)))(t)
 	if len(table.Rows) != 1 || len(table.Columns) != 2 || len(table.NotRun) != 13 {
 		t.Errorf("%d rows, columns %q, not run: %q", len(table.Rows), table.Columns, table.NotRun)
 	}

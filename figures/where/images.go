@@ -24,22 +24,22 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// HalfImages are images of half the height and width. A pixel is the mean of the bytes of four, rounded; colours are
+// halfImages are images of half the height and width. A pixel is the mean of the bytes of four, rounded; colours are
 // standardised by the means and deviations of the small training images. A set with labels is added to those of
 // cifar.Images: the first training images, to see how far the network is from them on others.
-type HalfImages struct{ cifar.Images }
+type halfImages struct{ cifar.Images }
 
 // Identity implements spec.Identifier.
-func (d HalfImages) Identity() spec.Identity {
+func (d halfImages) Identity() spec.Identity {
 	return spec.Identity{Type: "where.HalfImages", Value: struct {
 		Images     any
 		TrainShown int
 	}{d.Images.Identity().Value, fewShown}}
 }
 
-// FewImages are HalfImages, and the first test images with each of datasets.Corruptions and strengths, for networks that
+// fewImages are halfImages, and the first test images with each of datasets.Corruptions and strengths, for networks that
 // memorise a few images.
-type FewImages struct{ cifar.Images }
+type fewImages struct{ cifar.Images }
 
 // fewShown is the number of the first training and test images that sets are added of, or all of them if there are fewer.
 const fewShown = 1000
@@ -48,7 +48,7 @@ const fewShown = 1000
 var strengths = []int{1, 3, 5}
 
 // Identity implements spec.Identifier, in the form that stored results have.
-func (d FewImages) Identity() spec.Identity {
+func (d fewImages) Identity() spec.Identity {
 	return spec.Identity{Type: "where.FewImages", Value: struct {
 		Images                any
 		TrainShown, Corrupted int
@@ -63,7 +63,7 @@ const trainSet = "train"
 const corruptionSeed = 0
 
 // Load implements experiment.Source.
-func (d HalfImages) Load(ctx context.Context, split int) (experiment.Data, error) {
+func (d halfImages) Load(ctx context.Context, split int) (experiment.Data, error) {
 	out, err := d.Images.Load(ctx, split)
 	if err != nil {
 		return out, err
@@ -78,14 +78,14 @@ func (d HalfImages) Load(ctx context.Context, split int) (experiment.Data, error
 }
 
 // Load implements experiment.Source.
-func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error) {
-	out, err := HalfImages(d).Load(ctx, split)
+func (d fewImages) Load(ctx context.Context, split int) (experiment.Data, error) {
+	out, err := halfImages(d).Load(ctx, split)
 	if err != nil {
 		return out, err
 	}
 	at := slices.IndexFunc(out.Sets, func(s experiment.Set) bool { return s.Name == cifar.TestSet })
 	if at < 0 {
-		return out, fmt.Errorf("where.FewImages corrupts the set %q, and the sets are %v", cifar.TestSet, d.Sets)
+		return out, fmt.Errorf("where: images of the set %q are corrupted, and the sets are %v", cifar.TestSet, d.Sets)
 	}
 	test := firstOf(out.Sets[at].Dataset)
 	pixels := test.Inputs.(nets.Pixels)
@@ -103,7 +103,7 @@ func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error)
 	return out, nil
 }
 
-// side is the height and width of HalfImages.
+// side is the height and width of halfImages.
 const side = datasets.ImageSide / 2
 
 // halved are images of half the height and width, with the means and deviations of stats.
@@ -172,9 +172,9 @@ const imageParts = 20
 // withoutPart names a score without one part of the images.
 func withoutPart(metric string, part int) string { return fmt.Sprintf("%s_without_%d", metric, part) }
 
-// ImageParts measures the compared scores of questions 10 and 12 without one part of the images after the other, as in
+// withoutParts measures the compared scores of questions 10 and 12 without one part of the images after the other, as in
 // "nll_without_7". imageTable finds standard errors by them, so that no predictions need be kept.
-func ImageParts(p *experiment.Predictions) (map[string]float64, error) {
+func withoutParts(p *experiment.Predictions) (map[string]float64, error) {
 	all := map[string]float64{}
 	for part := range imageParts {
 		var rest experiment.Predictions
@@ -230,7 +230,7 @@ func fewMethods() []experiment.Method {
 // shifts of at most 2 pixels, and what else a question changes.
 func halfRuns(m experiment.Method, trainN, heldOut, epochs int, change func(e *experiment.Experiment)) experiment.Experiments {
 	return experiment.Grid{Preset: cifar.Paper, Seeds: fewSeeds, Change: func(e *experiment.Experiment) {
-		e.Task.Data, e.Task.Metrics = HalfImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, ImageParts)
+		e.Task.Data, e.Task.Metrics = halfImages{e.Task.Data.(cifar.Images)}, append(e.Task.Metrics, labelledImages, withoutParts)
 		e.Recipe.Epochs, e.Recipe.Augmentation, e.Recipe.Padding = epochs, datasets.Augmentation{Pad: fewShift, Flip: true}, fewShift
 		drawing(fewDraws)(e)
 		change(e)
@@ -242,7 +242,7 @@ func halfRuns(m experiment.Method, trainN, heldOut, epochs int, change func(e *e
 // fewRuns are those of question 10.
 func fewRuns(m experiment.Method) experiment.Experiments {
 	return halfRuns(m, fewTrainN, fewHeldOut, fewEpochs, func(e *experiment.Experiment) {
-		e.Preset, e.Task.Data = "where.Few", FewImages(e.Task.Data.(HalfImages))
+		e.Preset, e.Task.Data = "where.Few", fewImages(e.Task.Data.(halfImages))
 	})
 }
 

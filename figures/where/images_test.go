@@ -20,8 +20,8 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-func fewSample() FewImages {
-	return FewImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.CIFAR100}}}
+func fewSample() fewImages {
+	return fewImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.CIFAR100}}}
 }
 
 // A run in small has the numbers of every set with labels, the mutual information, and no detection of corrupted images.
@@ -64,7 +64,7 @@ func TestAllImages(t *testing.T) {
 		}
 	}
 	small := func(e *experiment.Experiment) {
-		e.Recipe.Epochs, e.Task.Data = 1, HalfImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100}}}
+		e.Recipe.Epochs, e.Task.Data = 1, halfImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100}}}
 	}
 	q.arms[0] = q.arms[0].Change(small)
 	small(&q.ensemble)
@@ -129,7 +129,7 @@ func TestHalvedImages(t *testing.T) {
 func TestFewImagesRefuses(t *testing.T) {
 	d := fewSample()
 	d.Sets = d.Sets[1:]
-	if _, err := d.Load(t.Context(), 0); err == nil || !strings.Contains(err.Error(), `corrupts the set "test"`) {
+	if _, err := d.Load(t.Context(), 0); err == nil || !strings.Contains(err.Error(), `images of the set "test" are corrupted`) {
 		t.Errorf("without test images: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func madePredictions(rng *rand.Rand) (p experiment.Predictions) {
 // Scores without a part of the images are the scores of the others.
 func TestImageParts(t *testing.T) {
 	p := madePredictions(rand.New(rand.NewPCG(1, 1)))
-	found := must.Get(ImageParts(&p))(t)
+	found := must.Get(withoutParts(&p))(t)
 	if len(found) != comparedScores*imageParts {
 		t.Errorf("there are %d scores", len(found))
 	}
