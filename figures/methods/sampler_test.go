@@ -59,8 +59,13 @@ func TestLaplaceSampler(t *testing.T) {
 	if d := math.Abs(laplace[experiment.MetricNLL] - drawn[experiment.MetricNLL]); d > 0.01 || laplace[experiment.MetricAccuracy] != plain[experiment.MetricAccuracy] || laplace[experiment.MetricNLL] == plain[experiment.MetricNLL] {
 		t.Errorf("the deterministic network has %v, Laplace %v, by draws %v", plain, laplace, drawn)
 	}
-	noisy := experiment.Experiment{Method: changed(MCDropout, "noisy", LaplaceSampler{})}
-	if _, err := (LaplaceSampler{}).Run(t.Context(), noisy, experiment.Data{}, nil); err == nil || !strings.Contains(err.Error(), "not baselines.MCDropout") {
+	noisy := experiment.Experiment{Method: changed(MCDropout, "noisy", LaplaceSampler{}), Task: experiment.Task{Likelihood: likelihood.Gaussian{}}}
+	if _, err := (LaplaceSampler{}).Run(t.Context(), noisy, experiment.Data{}, nil); err == nil || !strings.Contains(err.Error(), "not for baselines.MCDropout with likelihood.Gaussian") {
+		t.Errorf("the error is %v", err)
+	}
+	short := experiment.Experiment{Method: SWAG, Task: experiment.Task{Network: nets.MLP{}, Likelihood: likelihood.Gaussian{}}}
+	short.Recipe.Epochs = 3
+	if _, err := (SWAGSampler{Start: 0.9}).Run(t.Context(), short, experiment.Data{}, nil); err == nil || !strings.Contains(err.Error(), "1 epochs of Recipe.Epochs after Start 0.9") {
 		t.Errorf("the error is %v", err)
 	}
 	for _, p := range []interface{ Check() error }{LaplaceSampler{Draws: -1}, LaplaceSampler{PriorPrecision: math.NaN()}, SWAGSampler{Start: 1, Rank: 2, Draws: 1}, SWAGSampler{Rank: 1, Draws: 1}, SWAGSampler{Rank: 2}} {

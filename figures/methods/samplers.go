@@ -49,8 +49,10 @@ func (l LaplaceSampler) Identity() spec.Identity {
 
 // Run implements experiment.Program.
 func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
-	if _, plain := Values(e.Method).Layers.(baselines.Deterministic); !plain {
-		return nil, fmt.Errorf("methods.LaplaceSampler is for layers of type baselines.Deterministic, not %T", e.Method.Layers)
+	_, plain := Values(e.Method).Layers.(baselines.Deterministic)
+	_, gaussian := e.Task.Likelihood.(likelihood.Gaussian)
+	if _, softmax := e.Task.Likelihood.(likelihood.Categorical); !plain || !gaussian && !softmax {
+		return nil, fmt.Errorf("methods.LaplaceSampler is for layers of type baselines.Deterministic with likelihood.Gaussian or likelihood.Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
 	}
 	m, err := modelOf(e, d)
 	if err != nil {
@@ -72,15 +74,10 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 	}
 	last, variance := (*baselines.LastLayer)(nil), []float64(nil)
 	laplace, layer := baselines.Laplace{PriorPrecision: l.PriorPrecision}, append(weights, bias...)
-	switch m.Likelihood.(type) {
-	case likelihood.Gaussian:
-		if variance, err = m.NoiseVariances(); err == nil {
-			last, err = laplace.Regression(trained.Outputs[0], trained.Width, layer, variance[0])
-		}
-	case likelihood.Categorical:
+	if !gaussian {
 		last, err = laplace.Classification(trained.Outputs[0], trained.Width, layer, len(bias))
-	default:
-		err = fmt.Errorf("methods.LaplaceSampler is for likelihood.Gaussian and likelihood.Categorical, not for %T", m.Likelihood)
+	} else if variance, err = m.NoiseVariances(); err == nil {
+		last, err = laplace.Regression(trained.Outputs[0], trained.Width, layer, variance[0])
 	}
 	if err != nil {
 		return nil, err
@@ -91,7 +88,7 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 			return nil, err
 		}
 		found, features := &predict.Prediction{Likelihood: m.Likelihood, Width: len(bias), LastConvolution: -1}, at.Outputs[0]
-		if variance != nil {
+		if gaussian {
 			mean, std := last.Moments(features)
 			for i, v := range std {
 				std[i] = math.Sqrt(v)
@@ -151,11 +148,14 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 		return nil, err
 	}
 	defer m.Backend.Finalize()
+	first := int(s.Start * float64(e.Recipe.Epochs)) // the epoch after which parameters count
+	if e.Recipe.Epochs-first < 2 {
+		return nil, fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", e.Recipe.Epochs-first, s.Start)
+	}
 	swag, failed := baselines.SWAG{Rank: s.Rank}, error(nil)
 	t := train.Trainer{Settings: e.Recipe.Settings, Progress: func(at train.Progress) {
 		reported(progress)(at)
-		first := e.Recipe.PretrainEpochs + int(s.Start*float64(e.Recipe.Epochs))
-		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > first { // an epoch ends
+		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > e.Recipe.PretrainEpochs+first { // an epoch ends
 			var all []float64
 			for _, v := range trainedVariables(m.Store) {
 				values, _, err := params.Values(m.Store, v.Path())
