@@ -201,6 +201,16 @@ func TestRenamedCode(t *testing.T) {
 	if a.ID() == b.ID() {
 		t.Error("two networks have one identity")
 	}
+	// Neighbours whose networks are one function, but of other variables, are not taken for one group.
+	b = a
+	for i, e := range []*experiment.Experiment{&a, &b} {
+		e.Task.Network = nets.Func{Build: func(l nets.Layers, s *model.Scope, in *graph.Node, outputs int) *graph.Node {
+			return l.Dense(s.In("output"), l.Dense(s.In("hidden"), in, 4+i), outputs)
+		}}
+	}
+	if ids := (experiment.Experiments{a, b}).IDs(); ids[0] == ids[1] || ids[0] != a.ID() {
+		t.Errorf("two networks of one function have the identities %v", ids)
+	}
 }
 
 // Parts of a recipe of your own, which show in no graph of a network. They differ by the flag that is edited.

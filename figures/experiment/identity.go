@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"unsafe"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -107,13 +106,13 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	}
 }
 
-// identified is the part of an experiment that decides its group's identity. A pointer stands for the function of its network.
+// identified is the part of an experiment that decides its group's identity, for reflect.DeepEqual. A reflect.Value stands for the
+// function of its network: values of closures over other variables differ.
 func (e Experiment) identified() any {
 	unseen := e.unseen()
-	var network unsafe.Pointer
+	var network reflect.Value
 	if f, is := e.Task.Network.(nets.Func); is {
-		network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
-		f.Build = nil
+		network, f.Build = reflect.ValueOf(f.Build), nil
 		e.Task.Network = f
 	}
 	e.Task.Name, e.Method.Key, e.Method.Name, e.Preset, e.Split, e.Seed = "", "", "", "", 0, 0
