@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// A Number is a mean with its spread: one of ours with the decimals that are asked for, or a published one with those that
+// A Value is a mean with its spread: one of ours with the decimals that are asked for, or a published one with those that
 // it was printed with. Without a number Mean is NaN.
-type Number struct {
+type Value struct {
 	Mean, Std float64 // Std, a standard deviation, is NaN for a single run and where none is known
 	Decimals  int
 }
 
 // String is "2.593 ± 0.067", the mean alone where there is no standard deviation, and a dash where there is no mean.
-func (n Number) String() string {
+func (n Value) String() string {
 	if math.IsNaN(n.Mean) {
 		return "–"
 	}
@@ -25,15 +25,15 @@ func (n Number) String() string {
 }
 
 // Printed is a published number as a cell of its own, with the decimals that it was printed with.
-func (n Number) Printed() Cell { return Cell{Text: n.String(), Theirs: true} }
+func (n Value) Printed() Cell { return Cell{Text: n.String(), Theirs: true} }
 
 // NumberCell is a cell with a mean and its spread, which Align gives the decimals of the numbers beside it.
 func NumberCell(mean, std float64, decimals int) Cell {
-	n := Number{mean, std, decimals}
+	n := Value{mean, std, decimals}
 	if math.IsNaN(mean) {
 		return Cell{Text: n.String()}
 	}
-	return Cell{Text: n.String(), Number: &n}
+	return Cell{Text: n.String(), Value: &n}
 }
 
 // The verdicts on a cell. NLL, RMSE and ECE are better when lower, accuracy and the areas under curves
@@ -64,10 +64,10 @@ func Align(cells ...*Cell) {
 	most := 0
 	largest := 0.0
 	for _, c := range cells {
-		if c.Number != nil {
-			largest, most = max(largest, math.Abs(c.Number.Mean)), max(most, c.Number.Decimals)
-			if c.Number.Std > 0 {
-				own = append(own, Decimals(c.Number.Std, 2))
+		if c.Value != nil {
+			largest, most = max(largest, math.Abs(c.Value.Mean)), max(most, c.Value.Decimals)
+			if c.Value.Std > 0 {
+				own = append(own, Decimals(c.Value.Std, 2))
 			}
 		}
 	}
@@ -79,20 +79,20 @@ func Align(cells ...*Cell) {
 		decimals = min(most, own[len(own)/2])
 	}
 	for _, c := range cells {
-		if c.Number == nil {
+		if c.Value == nil {
 			continue
 		}
 		n := decimals
-		if c.Number.Std > 0 {
-			n = min(most, max(n, Decimals(c.Number.Std, 1)))
-			if two := Decimals(c.Number.Std, 2); two < n-1 {
+		if c.Value.Std > 0 {
+			n = min(most, max(n, Decimals(c.Value.Std, 1)))
+			if two := Decimals(c.Value.Std, 2); two < n-1 {
 				n = two
 			}
 		}
 		if c.Theirs {
-			n = min(n, c.Number.Decimals)
+			n = min(n, c.Value.Decimals)
 		}
-		c.Text = Number{c.Number.Mean, c.Number.Std, n}.String() + c.note
+		c.Text = Value{c.Value.Mean, c.Value.Std, n}.String() + c.note
 	}
 }
 

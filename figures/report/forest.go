@@ -92,10 +92,10 @@ func (f Forest) drawn(c Cell) *metrics.Difference {
 	if !f.Numbers {
 		return c.Difference
 	}
-	if c.Number == nil {
+	if c.Value == nil {
 		return nil
 	}
-	mean, std := c.Number.Mean, c.Number.Std
+	mean, std := c.Value.Mean, c.Value.Std
 	if math.IsNaN(std) {
 		std = 0
 	}

@@ -31,9 +31,9 @@ type Row struct {
 type Cell struct {
 	Text string
 	Bold bool
-	// Number is the number that the text shows; nil for words. Align and pictures read it.
-	Number *Number
-	note   string // what the text has after the number
+	// Value is the number that the text shows; nil for words. Align and pictures read it.
+	Value *Value
+	note  string // what the text has after the number
 	// Verdict is shown as a mark: Better, Worse or Agrees. NotSignificant and the others have none.
 	Verdict string
 	// Difference is what the verdict is on; nil for none. It is in the CSV, and in the picture that Forest makes.

@@ -114,15 +114,15 @@ func TestAlign(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
 		name    string
-		numbers []report.Number
+		numbers []report.Value
 		want    []string
 	}{
-		{"spreads alike", []report.Number{{2.7104, 0.1451, 3}, {2.5512, 0.3012, 3}, {3.18, 0.0912, 3}}, []string{"2.71 ± 0.15", "2.55 ± 0.30", "3.18 ± 0.09"}},
-		{"no more than asked", []report.Number{{0.7762, 0.0003, 3}, {0.7601, 0.0041, 3}}, []string{"0.776 ± 0.000", "0.760 ± 0.004"}},
-		{"one far apart", []report.Number{{-3.8041, 1.422, 3}, {-5.0251, 0.0371, 3}, {-4.0421, 0.0091, 3}}, []string{"-3.8 ± 1.4", "-5.025 ± 0.037", "-4.042 ± 0.009"}},
-		{"a small spread among large", []report.Number{{10.71, 7.2, 3}, {3.19, 0.05, 3}, {5.4, 2.3, 3}}, []string{"10.7 ± 7.2", "3.19 ± 0.05", "5.4 ± 2.3"}},
-		{"single runs", []report.Number{{0.0109, nan, 4}, {0.0265, 0.0069, 4}}, []string{"0.0109", "0.0265 ± 0.0069"}},
-		{"small numbers", []report.Number{{0.000625, 0.000044, 3}, {0.00623, 0.00038, 3}}, []string{"0.00063 ± 0.00004", "0.00623 ± 0.00038"}},
+		{"spreads alike", []report.Value{{2.7104, 0.1451, 3}, {2.5512, 0.3012, 3}, {3.18, 0.0912, 3}}, []string{"2.71 ± 0.15", "2.55 ± 0.30", "3.18 ± 0.09"}},
+		{"no more than asked", []report.Value{{0.7762, 0.0003, 3}, {0.7601, 0.0041, 3}}, []string{"0.776 ± 0.000", "0.760 ± 0.004"}},
+		{"one far apart", []report.Value{{-3.8041, 1.422, 3}, {-5.0251, 0.0371, 3}, {-4.0421, 0.0091, 3}}, []string{"-3.8 ± 1.4", "-5.025 ± 0.037", "-4.042 ± 0.009"}},
+		{"a small spread among large", []report.Value{{10.71, 7.2, 3}, {3.19, 0.05, 3}, {5.4, 2.3, 3}}, []string{"10.7 ± 7.2", "3.19 ± 0.05", "5.4 ± 2.3"}},
+		{"single runs", []report.Value{{0.0109, nan, 4}, {0.0265, 0.0069, 4}}, []string{"0.0109", "0.0265 ± 0.0069"}},
+		{"small numbers", []report.Value{{0.000625, 0.000044, 3}, {0.00623, 0.00038, 3}}, []string{"0.00063 ± 0.00004", "0.00623 ± 0.00038"}},
 		{"no numbers", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestAlign(t *testing.T) {
 func TestWithoutNotRun(t *testing.T) {
 	waits := report.Cell{NotRun: true}
 	number := func(text string) report.Cell { return report.Cell{Text: text} }
-	theirs := report.Number{Mean: 3, Std: math.NaN(), Decimals: 1}.Printed()
+	theirs := report.Value{Mean: 3, Std: math.NaN(), Decimals: 1}.Printed()
 	all := report.Table{Columns: []string{"name", "a", "b", "c", "d"}, NotRun: []string{"before"}, Rows: []report.Row{
 		{Group: "g", Name: "x", Cells: []report.Cell{waits, number("1"), waits, theirs}},
 		{Group: "g", Name: "y", Cells: []report.Cell{waits, waits, number("–"), theirs}},

@@ -99,7 +99,7 @@ func (Difference) cell(*Index) (report.Cell, Summary, error) { return report.Cel
 // A Printed mean is compared with the number that the paper prints, which stands for it if there are no experiments.
 type Printed struct {
 	Mean
-	Paper *report.Number // nil if it prints none
+	Paper *report.Value // nil if it prints none
 }
 
 // Theirs returns a cell with the paper's number alone.

@@ -29,19 +29,19 @@ func TestAway(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		ours   tables.Summary
-		theirs report.Number
+		theirs report.Value
 		inStd  float64
 		down   string // the verdict where lower is better
 		up     string
 	}{
-		{"explained by rounding", full(20, 0.00063, 0.00003), report.Number{Mean: 0.001, Std: 0, Decimals: 3}, 0, report.Agrees, report.Agrees},
-		{"beyond rounding", full(20, 0.00063, 0.00003), report.Number{Mean: 0.002, Std: 0, Decimals: 3}, (0.00063 - 0.002 + 0.0005) / 0.00003, report.Better, report.Worse},
-		{"above", full(20, 3, 0.5), report.Number{Mean: 2, Std: 0.1, Decimals: 1}, 1.9, report.Worse, report.Better},
-		{"within one", full(20, 3, 1), report.Number{Mean: 2, Std: 0.1, Decimals: 1}, 0.95, report.Agrees, report.Agrees},
-		{"no deviation", full(1, 1, nan), report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
-		{"a deviation of zero", full(2, 1, 0), report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
-		{"nothing", tables.Summary{}, report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
-		{"diverged", diverged, report.Number{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
+		{"explained by rounding", full(20, 0.00063, 0.00003), report.Value{Mean: 0.001, Std: 0, Decimals: 3}, 0, report.Agrees, report.Agrees},
+		{"beyond rounding", full(20, 0.00063, 0.00003), report.Value{Mean: 0.002, Std: 0, Decimals: 3}, (0.00063 - 0.002 + 0.0005) / 0.00003, report.Better, report.Worse},
+		{"above", full(20, 3, 0.5), report.Value{Mean: 2, Std: 0.1, Decimals: 1}, 1.9, report.Worse, report.Better},
+		{"within one", full(20, 3, 1), report.Value{Mean: 2, Std: 0.1, Decimals: 1}, 0.95, report.Agrees, report.Agrees},
+		{"no deviation", full(1, 1, nan), report.Value{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
+		{"a deviation of zero", full(2, 1, 0), report.Value{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
+		{"nothing", tables.Summary{}, report.Value{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
+		{"diverged", diverged, report.Value{Mean: 1, Std: 1, Decimals: 3}, nan, report.Unsettled, report.Unsettled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := tables.Printed{Paper: &c.theirs}
@@ -58,7 +58,7 @@ func TestAway(t *testing.T) {
 func ExamplePrinted_Away() {
 	cell, _ := paper.Lookup(paper.UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
 	ours := tables.Summary{N: 20, Wanted: 20, Mean: 2.611, Std: 0.095}
-	inStd, verdict := tables.Printed{Paper: &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}}.Away(ours)
+	inStd, verdict := tables.Printed{Paper: &report.Value{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}}.Away(ours)
 	fmt.Printf("%+.2f sd, %s\n", inStd, verdict)
 	// Output: +0.18 sd, agrees
 }
@@ -93,7 +93,7 @@ func TestSheet(t *testing.T) {
 	mean := func(list experiment.Experiments) tables.Printed {
 		m := tables.Number{Name: "nll", Decimals: 3}.Over(list)
 		m.Best = "lowest"
-		return tables.Printed{Mean: m, Paper: &report.Number{Mean: 1, Std: 0.5, Decimals: 1}}
+		return tables.Printed{Mean: m, Paper: &report.Value{Mean: 1, Std: 0.5, Decimals: 1}}
 	}
 	tested := mean(of(b)).Mean.Against(of(a))
 	higher, share, shown, gain := tested, tested, tested, tested

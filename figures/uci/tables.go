@@ -66,7 +66,7 @@ func printed(n tables.Number, dataset string, m experiment.Method, g experiment.
 	p := tables.Printed{Mean: n.Over(g.Of(Data{Name: dataset}, m))}
 	table := map[string]string{nll.Name: paper.UCINLL, rmse.Name: paper.UCIRMSE}[n.Name]
 	if cell, has := paper.Lookup(table, paperRows[dataset], paperColumns[m.Name]); has {
-		p.Paper = &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
+		p.Paper = &report.Value{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
 	}
 	return p
 }
