@@ -55,16 +55,14 @@ const (
 )
 
 // Density is the family of density uncertainty layers. The zero value is the
-// paper's layer with its default settings; each field changes one thing.
+// paper's layer with its default settings; each field changes one thing. The last
+// five are switches of the authors' code, and an ablation (SharedNoise).
 type Density struct {
 	// Energy is the layer's energy model; nil means energy.LDL{}.
 	Energy EnergyModel
 	// PriorStd is the prior standard deviation of the noise variables epsilon
 	// and eta; 0 means 1 (section 4: searched over {0.1, 1, 10}).
 	PriorStd float64
-	// ConvEtaPriorStd is the prior standard deviation of eta in Conv; 0 means
-	// PriorStd. The authors' code has exp(1/2) there, whatever PriorStd is.
-	ConvEtaPriorStd float64
 	// InitStd is the initial value of sqrt(gamma) and sqrt(beta), the posterior standard deviations; 0 means 1e-3
 	// (section 4; the appendix has 0.1 for UCI).
 	InitStd float64
@@ -72,22 +70,22 @@ type Density struct {
 	// authors' code draws stochastic.Uniform01(). If its variance is v, the noise of the layer has v times the variance
 	// below. The KL stays that of Gaussians.
 	Noise stochastic.Distribution
-	// SharedNoise makes Conv draw epsilon and eta once for each filter and example, for all positions. By default Conv
-	// draws them for each position, as the released code does. Conv says what this means for the KL.
-	SharedNoise bool
 	// Gradients says which parameters the two objectives train.
 	Gradients GradientFlow
-	// Clip limits the energy that scales the noise to [0, D]. D is the number of features in Dense, and
-	// energy.ConvTerms.Dimensions in Conv: twice the mean energy of a fitted Gaussian. The variance is then at most
-	// gamma D + beta, and no longer grows with E for improbable inputs. The log-likelihood and the reported energies
-	// are not clipped. The authors' code clips energy.LDL but not energy.Rank1Mixture.
-	Clip bool
 	// MeanEnergy replaces E(h) in the noise by the mean energy of the training examples, the same for every input. It
 	// is a control with as much noise on average; neither the paper nor the authors' code has it. Training uses the
 	// mean over the batch (in Conv also over positions), evaluation a running mean of these. The reported energies and
 	// the log-likelihood do not change. Replicas must have equally many examples, because the mean of a batch counts
 	// padded rows.
 	MeanEnergy bool
+
+	// Switches of the authors' code, and an ablation.
+
+	// Clip limits the energy that scales the noise to [0, D]. D is the number of features in Dense, and
+	// energy.ConvTerms.Dimensions in Conv: twice the mean energy of a fitted Gaussian. The variance is then at most
+	// gamma D + beta, and no longer grows with E for improbable inputs. The log-likelihood and the reported energies
+	// are not clipped. The authors' code clips energy.LDL but not energy.Rank1Mixture.
+	Clip bool
 	// HalfD makes the variance gamma E + beta D/2, with D as in Clip, as the released code does; in the paper it is
 	// gamma E + beta. D/2 is the mean energy of a fitted Gaussian, so that equal gamma and beta contribute equally for a
 	// typical input, whatever the width of the layer.
@@ -96,6 +94,12 @@ type Density struct {
 	// makes a difference only for energy.Rank1Mixture, whose D is channels size^2, since its energy spans a whole
 	// window.
 	HalfChannels bool
+	// ConvEtaPriorStd is the prior standard deviation of eta in Conv; 0 means
+	// PriorStd. The authors' code has exp(1/2) there, whatever PriorStd is.
+	ConvEtaPriorStd float64
+	// SharedNoise makes Conv draw epsilon and eta once for each filter and example, for all positions. By default Conv
+	// draws them for each position, as the released code does. Conv says what this means for the KL.
+	SharedNoise bool
 }
 
 // Dense returns the output of a density uncertainty layer, equation "stochastic_linear_layer1" (section 2.4):
