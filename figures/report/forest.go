@@ -38,6 +38,8 @@ var methodMarks = map[string]Mark{
 	"Rank-1 BNN":                 {Colour: Red, Shape: draw.BoxGlyph{}},
 	"Deterministic":              {Colour: color.Black, Shape: draw.CircleGlyph{}},
 	"Deep Ensemble":              {Colour: color.Black, Shape: draw.PyramidGlyph{}},
+	"Last-layer Laplace":         {Colour: Navy, Shape: draw.BoxGlyph{}},
+	"SWAG":                       {Colour: purple, Shape: draw.CircleGlyph{}},
 	"SNGP":                       {Colour: Green, Shape: draw.CircleGlyph{}},
 	"DUE":                        {Colour: Green, Shape: draw.BoxGlyph{}},
 }

@@ -73,7 +73,7 @@ var addedMethods = []experiment.Method{methods.Deterministic, methods.Ensemble, 
 // everyMethod are Methods and addedMethods.
 var everyMethod = slices.Concat(Methods(), addedMethods)
 
-// laterMethods were added after the others, and withLater are all. No settings are tuned for them. Their tests are a family of
+// laterMethods were added after the others, and withLater are all. On gap splits no settings are tuned for them. Their tests are a family of
 // their own, so that they change no verdict on the others.
 var (
 	laterMethods = []experiment.Method{methods.Laplace, methods.SWAG}
