@@ -18,25 +18,27 @@ func AURC(confidence []float64, right []bool) float64 {
 // AURC returns the result of the function AURC for the examples of the sweep. The score is the confidence, and the
 // positive examples are those with a wrong answer.
 func (s Sweep) AURC() float64 {
-	total, kept, wrong := 0.0, 0.0, 0.0
+	total, kept, wrong := 0.0, int32(0), int32(0)
 	for g, misses := range s.misses {
-		hits, size := float64(s.hits[g]), float64(s.hits[g]+misses)
-		switch {
-		case hits == 0:
-			for j := 1.0; j <= size; j++ {
-				total += wrong / (kept + j)
+		hits := s.hits[g]
+		if size := hits + misses; hits > 0 && misses > 0 {
+			// Of j random examples of this confidence the expected number of wrong ones is in proportion.
+			for j := int32(1); j <= size; j++ {
+				total += (float64(wrong) + float64(hits)*float64(j)/float64(size)) / float64(kept+j)
 			}
-		case misses == 0:
-			for j := 1.0; j <= size; j++ {
-				total += (wrong + j) / (kept + j)
-			}
-		default: // of j random examples of this confidence the expected number of wrong ones is in proportion
-			for j := 1.0; j <= size; j++ {
-				total += (wrong + hits*j/size) / (kept + j)
-			}
+			kept += size
+			wrong += hits
+			continue
 		}
-		kept += size
-		wrong += hits
+		for ; misses > 0; misses-- {
+			kept++
+			total += float64(wrong) / float64(kept)
+		}
+		for ; hits > 0; hits-- {
+			kept++
+			wrong++
+			total += float64(wrong) / float64(kept)
+		}
 	}
 	return total / (s.positives + s.negatives)
 }
