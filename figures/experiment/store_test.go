@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
-	"densityuncertainty/environment/reexec"
 	"densityuncertainty/figures/experiment"
 )
 
@@ -255,55 +253,6 @@ func TestVersionsOfResults(t *testing.T) {
 			t.Errorf("%s: the notes are %s", version, said)
 		}
 		was = version
-	}
-}
-
-// killable are experiments of both kinds, replicas and single networks, that take long enough to be killed.
-func killable(t *testing.T) experiment.Experiments {
-	table, own := adapted(t, dul.Density{}), transformer(t, baselines.MFVI{})
-	table.Recipe.Epochs, own.Recipe.Epochs = 300, 300
-	return append(allSplits(table), own)
-}
-
-// Killed at any moment and called again, a run ends with the numbers of one that was not killed; and processes that
-// share a store share the work.
-func TestKilledAndShared(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts several processes")
-	}
-	list := killable(t)
-	if folder, is := reexec.Argument(t); is {
-		en := experiment.Engine{Store: &experiment.Store{Folder: folder}, CheckpointEvery: time.Millisecond}
-		en.Progress = func(float64, string) { fmt.Println("at work") }
-		must.Get(en.Run(context.Background(), list...))(t)
-		return
-	}
-	want := must.Get(experiment.Run(context.Background(), list...))(t)
-	folder := t.TempDir()
-	for kill := range 4 {
-		c := reexec.Command(t, folder)
-		out := must.Get(c.StdoutPipe())(t)
-		must.Do(t, c.Start())
-		buffer := make([]byte, 8)
-		_, _ = out.Read(buffer) // until it trains
-		time.Sleep(time.Duration(20+60*kill) * time.Millisecond)
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	}
-	c := reexec.Command(t, folder) // a second process beside this one
-	must.Do(t, c.Start())
-	got := stored(t, folder, list...)
-	must.Do(t, c.Wait())
-	if len(got) != len(want) {
-		t.Fatalf("%d results, want %d", len(got), len(want))
-	}
-	for i := range want {
-		if difference := got[i].Difference(want[i]); difference != "" {
-			t.Errorf("%v: %s", list[i], difference)
-		}
-	}
-	if all := must.Get((&experiment.Store{Folder: folder}).Results())(t); len(all) != len(list) {
-		t.Errorf("the store has %d results, want %d", len(all), len(list))
 	}
 }
 
