@@ -187,7 +187,6 @@ func TestBadLayersAreRefused(t *testing.T) {
 		replicas   bool
 	}{
 		{"nil", "layer /model/network/hidden_0 of type nets_test.silent, for inputs (Float32)[2, 1]: it returned nil", nets.MLP{Layers: silent{}, Widths: []int{3}}, false},
-		{"nil, last", "layer /model/network/output of type nets_test.silent", nets.MLP{Layers: silent{}}, false},
 		{"nil at positions", "it returned nil", over(t, dense(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 			return l.Dense(s.In("output"), graph.ExpandAxes(x, 1), outputs)
 		}), silent{}), false},

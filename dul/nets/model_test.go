@@ -125,7 +125,6 @@ func TestNetworksThatCannotBeApplied(t *testing.T) {
 		want       string
 	}{
 		{"two means", nets.MLP{Layers: wider{}}, likelihood.Gaussian{}, "outputs of shape (Float64)[2, 2], where the likelihood of type likelihood.Gaussian needs 1"},
-		{"a logit too many", nets.MLP{Layers: wider{}}, likelihood.Categorical{Classes: 3}, "outputs of shape (Float64)[2, 4], where the likelihood of type likelihood.Categorical needs 3"},
 		{"MLP", nets.MLP{Widths: []int{2}}, likelihood.Gaussian{}, "nets.MLP.Layers is nil"},
 		{"ResidualMLP", nets.ResidualMLP{Head: plain, Width: 2, Depth: 1}, likelihood.Gaussian{}, "nets.ResidualMLP.Layers is nil"},
 		{"ResidualMLP without a head", nets.ResidualMLP{Layers: plain, Width: 2, Depth: 1}, likelihood.Gaussian{}, "nets.ResidualMLP.Head is nil"},

@@ -1,12 +1,10 @@
 package predict_test
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"testing"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
@@ -92,20 +90,4 @@ func TestPredictor(t *testing.T) {
 		t.Errorf("with another bias the mean is %v", moved.Mean[0])
 	}
 	must.Do(t, p.Close())
-}
-
-// Alone an input has the outputs that it has in a batch, but for the last digits of float32.
-func TestAloneAndInABatch(t *testing.T) {
-	m := must.Get(nets.New(fixtures.Backend(t), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{200, 50}}, likelihood.Gaussian{}, 1))(t)
-	x := nets.Rows(make([]float64, 8*127), 8)
-	for i := range x.Values {
-		x.Values[i] = math.Sin(float64(i * i))
-	}
-	together := must.Get(predict.Sample(t.Context(), m, x, predict.Options{Samples: 1}))(t).Mean[0]
-	for i, want := range together {
-		alone := must.Get(predict.Sample(t.Context(), m, nets.Rows(x.Values[8*i:8*i+8], 8), predict.Options{Samples: 1}))(t).Mean[0][0]
-		if math.Abs(alone-want) > 1e-6*slices.Max(together) {
-			t.Errorf("input %d has the output %g alone and %g in a batch", i, alone, want)
-		}
-	}
 }

@@ -192,31 +192,6 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 	}
 }
 
-func TestSameSeedSameModel(t *testing.T) {
-	eachTrial(t, func(t *testing.T, c trial) {
-		trained := func(change uint64) map[string]string {
-			c.seeds = slices.Clone(c.seeds)
-			c.seeds[len(c.seeds)-1] += change
-			m := c.model(t, dtypes.Float32)
-			c.fit(t, m)
-			return stateOf(t, m.Store)
-		}
-		first, again, other := trained(0), trained(0), trained(1)
-		differ := 0
-		for path, value := range first {
-			if again[path] != value {
-				t.Errorf("%s differs in two runs of one seed", path)
-			}
-			if other[path] != value {
-				differ++
-			}
-		}
-		if differ < len(first)/4 {
-			t.Errorf("%d of %d variables differ in runs of two seeds", differ, len(first))
-		}
-	}, "images", "replicas")
-}
-
 // Pretraining improves the energy models and moves nothing but them and running
 // statistics, also where the schedule warms up. No buffer of noise is left over.
 func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {

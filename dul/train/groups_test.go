@@ -55,8 +55,6 @@ func TestGroups(t *testing.T) {
 	}{
 		{"weights alone", []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: sgd}},
 			map[string]float64{weights: 1, bias: 1, energy: 0}},
-		{"first group owns", []train.Group{{Roles: []params.Role{params.Generative}}, {Roles: all, Optimizer: sgd}},
-			map[string]float64{weights: 1, bias: 1, energy: 0}},
 		{"only", []train.Group{{Roles: all, Only: []string{"bias"}, Optimizer: sgd}},
 			map[string]float64{weights: 0, bias: 1, energy: 0}},
 		{"rate", []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: sgd, Rate: 3}, {Roles: all, Optimizer: sgd}},

@@ -272,26 +272,18 @@ func TestDiverged(t *testing.T) {
 // An objective that explodes has diverged though it is a number: a network that was
 // thrown far away gives numbers, and a picture of them looks like one.
 func TestExplosion(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		rate float64 // of the third step
-		want string
-	}{{"explodes", 1e4, "step 4: the objective went from "}, {"does not", 0.02, ""}} {
-		t.Run(c.name, func(t *testing.T) {
-			run := regression()
-			run.Groups = run.Groups[1:2]
-			run.Groups[0].Roles = []params.Role{params.Weight} // the noise variance does not make up for it
-			run.Schedule = rates(func(step, _ int) float64 {
-				if step == 2 {
-					return c.rate
-				}
-				return 0.001
-			})
-			err := run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1))
-			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("the error is %v, want %q", err, c.want)
-			}
-		})
+	run := regression()
+	run.Groups = run.Groups[1:2]
+	run.Groups[0].Roles = []params.Role{params.Weight} // the noise variance does not make up for it
+	run.Schedule = rates(func(step, _ int) float64 {
+		if step == 2 {
+			return 1e4
+		}
+		return 0.001
+	})
+	err := run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1))
+	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "step 4: the objective went from ") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
