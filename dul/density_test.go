@@ -422,8 +422,6 @@ func TestRefusedSettings(t *testing.T) {
 		"InitStd +Inf":                   {InitStd: math.Inf(1)},
 		"Gradients is 3":                 {Gradients: 3},
 		"HalfD, which is not set":        {HalfChannels: true},
-		"StudentT: 0 degrees of freedom": {Noise: stochastic.StudentT{}},
-		"StudentT: 2 degrees of freedom": {Noise: stochastic.StudentT{Nu: 2, UnitVariance: true}},
 	} {
 		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 			return layer.Dense(s.In("layer"), x, 3)

@@ -80,9 +80,6 @@ func TestBadModels(t *testing.T) {
 		name, want string
 		make       func() (*nets.Model, error)
 	}{
-		{"one class", "at least 2", func() (*nets.Model, error) {
-			return nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 1}, 1)
-		}},
 		{"no network", "without a network", func() (*nets.Model, error) {
 			return nets.New(fixtures.Backend(t), nil, likelihood.Gaussian{}, 1)
 		}},

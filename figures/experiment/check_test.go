@@ -144,9 +144,7 @@ func TestRefused(t *testing.T) {
 		{"a class that is no number", small(none), func(e *experiment.Experiment) {
 			e.Task.Data, e.Task.Likelihood = experiment.Table{Set: labels, Classes: 9}, likelihood.Categorical{Classes: 9}
 		}, "the label of example"},
-		{"a likelihood without levels", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Quantiles{} }, "likelihood.Quantiles has no Levels"},
 		{"a classification of an earlier version", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = former{} }, "replace it by LogProbabilities"},
-		{"standardised counts", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Poisson{} }, "is of counts"},
 		{"a layer that returns nothing", small(nothing{}), func(e *experiment.Experiment) {}, "layer /model/network/hidden_0 of type experiment_test.nothing, for inputs (Float32)[7, 2]: it returned nil"},
 		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
 		{"a process for another likelihood", small(nil), func(e *experiment.Experiment) {
