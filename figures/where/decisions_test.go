@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
@@ -202,33 +201,6 @@ func TestDecisionOnEngine(t *testing.T) {
 	wild := list[:1].Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Constant{Start: 1e30} })
 	if r := must.Get(experiment.Run(t.Context(), wild...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 || !strings.Contains(r.Reason, "in round 0: step ") {
 		t.Errorf("a wild training has the numbers %v: %s", r.Metrics, r.Reason)
-	}
-}
-
-// Agents are tested against density; what was not run is named. Random choice is worse than density on Yacht, and better on the
-// bandit.
-func TestDecisionTable(t *testing.T) {
-	var list []experiment.Result
-	for _, p := range []decisionProblem{acquisitions()[4], bandit()} {
-		for k, a := range []agent{agents()[0], agents()[6]} {
-			for i, e := range p.runs(a)[:decisionSeeds] {
-				v := 1 + float64(i%(3+k))/100 + float64(k)
-				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"rmse_area": v, "nll_area": v, "regret_500": 3 - v}})
-			}
-		}
-	}
-	table := must.Get(decisionTable(tables.Of(list)))(t)
-	want := map[string]string{groupError: report.Worse, groupNLL: "", groupRegret: report.Better}
-	if len(table.Rows) != 3 || len(table.Columns) != 3 {
-		t.Fatalf("%d rows, columns %q", len(table.Rows), table.Columns)
-	}
-	for _, row := range table.Rows {
-		if row.Cells[0].Verdict != "" || row.Cells[1].Verdict != want[row.Group] {
-			t.Errorf("%s: %+v", row.Group, row.Cells)
-		}
-	}
-	if !slices.Contains(table.NotRun, methods.Rank1.Name) || !slices.Contains(table.NotRun, groupError+", Boston Housing") {
-		t.Errorf("not run: %q", table.NotRun)
 	}
 }
 

@@ -2,7 +2,6 @@ package where
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
@@ -81,84 +79,6 @@ func TestRegionsOfTheCubic(t *testing.T) {
 	found := byRegion(p)
 	if len(found) != 2 || len(found[dataRegion]) != 2*41 || len(found[gapRegion]) != 79 { // 2 to 4 on both sides, and between -2 and 2, in steps of 0.05
 		t.Errorf("%d inputs at the data and %d in the gap", len(found[dataRegion]), len(found[gapRegion]))
-	}
-}
-
-// madeExact are results on Yacht: density is at the distance 1 from the posterior, a control at 2.
-func madeExact(control experiment.Method) *tables.Index {
-	all := map[string]experiment.Result{}
-	p := exactProblems()[1]
-	keep := func(e experiment.Experiment, distance float64) {
-		metrics := map[string]float64{"rhat": 1.01, "effective_size": 500, "divergences": 1}
-		for _, r := range exactRegions {
-			metrics[r.name+"_w1"], metrics[r.name+"_tv"], metrics[r.name+"_std_ratio"] = distance, distance/4, 1
-		}
-		all[e.ID()] = experiment.Result{ID: e.ID(), Metrics: metrics}
-	}
-	for _, e := range p.posterior() {
-		keep(e, 0.1)
-	}
-	for _, m := range exactMethods {
-		for _, e := range p.runs(m) {
-			switch m.Name {
-			case methods.Density.Name:
-				keep(e, 1+float64(e.Seed)/100)
-			case control.Name:
-				keep(e, 2-float64(e.Seed)/100)
-			}
-		}
-	}
-	return tables.NewIndex(all)
-}
-
-// A method is tested over seeds; what was not run is named.
-func TestExactTable(t *testing.T) {
-	table := must.Get(exactTable(madeExact(methods.DensityMean)))(t)
-	if len(table.Rows) != 2*3 {
-		t.Fatalf("%d rows, want HMC, density and its control in two regions of Yacht", len(table.Rows))
-	}
-	for _, row := range table.Rows {
-		if want := (row.Name == methods.DensityMean.Name); want != (row.Cells[0].Verdict == report.Worse) {
-			t.Errorf("%s, %s: %+v", row.Group, row.Name, row.Cells[0])
-		}
-	}
-	if c := table.Rows[2].Cells[0]; c.Difference == nil || math.Abs(c.Difference.Mean-(2-1-0.09)) > 1e-12 {
-		t.Errorf("the control's distance minus density's is %+v", c.Difference)
-	}
-	if notes := fmt.Sprint(table.Measured); !strings.Contains(notes, "3 divergences") || !strings.Contains(notes, "at most 1.010") {
-		t.Errorf("it is not said how the chains went: %s", notes)
-	}
-	if notRun := fmt.Sprint(table.NotRun); !strings.Contains(notRun, "Cubic") || !strings.Contains(notRun, methods.DensityConstant.Name) {
-		t.Errorf("what was not run is not named: %s", notRun)
-	}
-}
-
-// On each gap density is closer than the mean energy by 0.1, but for a hundredth from gap to gap, and 1.5 times that is as far as
-// density is. Yacht's runs are missing, and so there is no verdict on Yacht.
-func TestExactGapsTable(t *testing.T) {
-	var list []experiment.Result
-	p := everyGap()[1]
-	for _, m := range everyGapMethods {
-		for _, e := range p.runs(m) {
-			distance := 1 + float64(e.Seed)/10
-			switch m.Key {
-			case methods.DensityMean.Key:
-				distance += 0.1 + 0.01*float64(e.Split%2)
-			case times(1.5).Key:
-				distance += 0.1 - 0.2*float64(e.Split%2)
-			}
-			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"gap_w1": distance}})
-		}
-	}
-	table := must.Get(exactGapsTable(tables.Of(list)))(t)
-	if len(table.Rows) != 10 || len(table.NotRun) != 1 {
-		t.Fatalf("%d rows, not run %q", len(table.Rows), table.NotRun)
-	}
-	for name, want := range map[string][2]string{methods.DensityMean.Name: {"-0.105", report.Better}, times(1.5).Name: {"-0.008", report.NotSignificant}, methods.MFVI.Name: {"–", ""}} {
-		at := slices.IndexFunc(table.Rows, func(r report.Row) bool { return r.Name == name })
-		if c := table.Rows[at].Cells[1]; !strings.HasPrefix(c.Text, want[0]) || c.Verdict != want[1] {
-			t.Errorf("%s: %+v, want %q", name, c, want)
-		}
 	}
 }
 

@@ -10,10 +10,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/toy"
 )
 
@@ -74,34 +71,6 @@ func TestJointMetrics(t *testing.T) {
 		if math.Abs(marginal-want) > bound {
 			t.Errorf("%s: the marginal value is %v, want %v within %v", p.Title, marginal, want, bound)
 		}
-	}
-}
-
-// A row is compared if all splits were run, and its difference is tested; what was not run is listed.
-func TestFunctionTable(t *testing.T) {
-	var list []experiment.Result
-	for _, p := range jointProblems() {
-		for i, e := range p.Of(p.data, methods.Density) {
-			if p.prefix == "" && p.Title != "Wine Quality Red" {
-				joint := 1 + float64(i)/1000
-				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{
-					metricJoint: joint, metricMarginal: 2, gapPrefix + metricJoint: 2 + float64(i%2)/1000, gapPrefix + metricMarginal: 2,
-				}})
-			}
-		}
-	}
-	table := must.Get(functionTable(tables.Of(list)))(t)
-	for row, want := range map[string]string{"Cubic": report.Better, "Cubic, in the gap": report.Worse, "Yacht Hydrodynamics": report.Better} {
-		i := slices.IndexFunc(table.Rows, func(r report.Row) bool { return r.Group == groupGain && r.Name == row })
-		if got := table.Rows[i].Cells[0].Verdict; got != want {
-			t.Errorf("%s: %q, want %q", row, got, want)
-		}
-	}
-	if got := figtest.Cell(t, table, groupJoint+", Yacht Hydrodynamics", methods.Density.Name); got != "*1.009 ± 0.006*" {
-		t.Errorf("the cell of density is %q", got)
-	}
-	if !slices.Contains(table.NotRun, groupJoint+", Wine Quality Red") || !slices.Contains(table.NotRun, methods.Rank1.Name) || len(table.Columns) != 2 {
-		t.Errorf("not run: %q, columns %q", table.NotRun, table.Columns)
 	}
 }
 

@@ -53,23 +53,6 @@ func TestGapTable(t *testing.T) {
 	}
 }
 
-// A gap's line has the mean difference. Five of six gaps lower: the sign test's p is 2 (1 + 6) / 64.
-func TestGapListTable(t *testing.T) {
-	table := must.Get(gapListTable(made(methods.DensityMean, false)))(t)
-	column := "paper's text, " + methods.DensityMean.Name
-	for row, want := range map[string]string{"Yacht Hydrodynamics, gap 6": "+0.9", "Sign test, p": "0.22"} {
-		if got := figtest.Cell(t, table, row, column); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %q, want %q", row, got, want)
-		}
-	}
-	if got := figtest.Cell(t, table, "Yacht Hydrodynamics, gap 6", "Distance"); got != "1.47" {
-		t.Errorf("the distance of gap 6 of Yacht is %q", got)
-	}
-	if len(table.Columns) != 4 || len(table.Rows) != 6+1 {
-		t.Errorf("columns %q, %d rows", table.Columns, len(table.Rows))
-	}
-}
-
 // Of eight sets of inputs the medians are tested, of which one says the contrary: with the signed ranks 1 to 8, the lowest rank has
 // the other sign in 2 of 256 cases of each side. The two loads of Energy are one set. Of their gaps, of Naval's and of Protein's some
 // are one: 63 of 87 are distinct. One data set alone is not tested, and nothing is said of all.
