@@ -119,7 +119,7 @@ func together(sets [][]measuredSplit, measure func(m measuredSplit) float64) (d 
 }
 
 // holesTable answers question 11: for each setting and set of inputs the rank correlations, over its holes, of differences with the
-// holes' distance and energy, and their means, of which those of the difference to the mean energy are tested.
+// holes' distance and energy, and their means, of which those of the difference to the mean energy are tested; and the medians.
 func holesTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-holes", map[string]int{"Permutations": permutations, "Least": leastSets}), Down: true}
 	s.Columns = []string{"Data set"}
@@ -134,6 +134,9 @@ func holesTable(x *tables.Index) (report.Table, error) {
 		of    func(m measuredSplit) float64
 	}{{"distance", distance}, {"energy", gaussianEnergy}}
 	for _, c := range compared {
+		if !c.widths {
+			s.Columns = append(s.Columns, c.title)
+		}
 		for _, measure := range measures {
 			s.Columns = append(s.Columns, c.title+", "+measure.title)
 		}
@@ -152,26 +155,44 @@ func holesTable(x *tables.Index) (report.Table, error) {
 			of := comparison{setting, uci.Hole, methods.Density, c.of, c.widths}
 			sets := of.ofInputs(x, holeDatasets...)
 			missing := slices.ContainsFunc(sets, func(set []measuredSplit) bool { return len(set) < 3 })
-			for _, measure := range measures {
-				for i, rho := range correlations(sets, measure.of) {
-					cell := tables.Words("%+.2f", rho)
+			add := func(format string, ofSets []float64, all tables.Cell) {
+				for i, value := range ofSets {
+					cell := tables.Words(format, value)
 					if len(sets[i]) < 3 {
 						cell = tables.Waits
 					}
 					rows[i] = append(rows[i], cell)
 				}
-				all := tables.Waits
-				if !missing {
-					all = tables.Difference{Difference: together(sets, measure.of), Family: "question 11", NoVerdict: c.of.Key != methods.DensityMean.Key || c.widths}
+				if missing {
+					all = tables.Waits
 				}
 				rows[len(names)] = append(rows[len(names)], all)
 			}
+			if !c.widths {
+				var medians []float64
+				for _, set := range sets {
+					medians = append(medians, middle(valuesOf(set, difference)))
+				}
+				add("%+.3f", medians, tables.Difference{Difference: overSets(sets), NoVerdict: true})
+			}
+			for _, measure := range measures {
+				add("%+.2f", correlations(sets, measure.of), tables.Difference{Difference: together(sets, measure.of), Family: "question 11", NoVerdict: c.of.Key != methods.DensityMean.Key || c.widths})
+			}
 		}
-		for i, name := range append(names[:len(names):len(names)], "Mean of all") {
+		for i, name := range append(names[:len(names):len(names)], "All sets") {
 			s.Add(setting.Title, name, rows[i]...)
 		}
 	}
 	return s.Make(x)
+}
+
+// middle is the median, NaN of no values.
+func middle(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	m, _, _ := metrics.MedianInterval(values, tables.Confidence, 1, 0)
+	return m
 }
 
 // overSets is the median of the differences of all sets, with a bootstrap interval that draws sets.
@@ -181,8 +202,7 @@ func overSets(sets [][]measuredSplit) (d metrics.Difference) {
 		for i, count := range counts {
 			list = append(list, slices.Repeat(valuesOf(sets[i], difference), int(count))...)
 		}
-		middle, _, _ := metrics.MedianInterval(list, tables.Confidence, 1, 0)
-		return middle
+		return middle(list)
 	}
 	d.Mean = of(slices.Repeat([]float64{1}, len(sets)))
 	d.Low, d.High = metrics.Bootstrap([]int{len(sets)}, bootstrapDraws, bootstrapSeed, tables.Confidence, of)

@@ -46,14 +46,14 @@ func TestHolesTable(t *testing.T) {
 	row := s.Title + ", "
 	for _, c := range [][3]string{
 		{"Boston Housing", "NLL less mean energy, distance", "-1.00"}, {"Wine Quality Red", "NLL less mean energy, distance", "+1.00"},
-		{bothLoads, "NLL less mean energy, distance", "-1.00"}, {"Kin8nm", "width over mean energy, energy", "+1.00"}, {"Mean of all", "NLL less mean energy, distance", "-0.429"},
+		{bothLoads, "NLL less mean energy, distance", "-1.00"}, {"Kin8nm", "width over mean energy, energy", "+1.00"}, {"All sets", "NLL less mean energy, distance", "-0.429"},
 	} {
 		if got := figtest.Cell(t, table, row+c[0], c[1]); !strings.HasPrefix(got, c[2]) {
 			t.Errorf("%s, %s: %q, want %q", c[0], c[1], got, c[2])
 		}
 	}
 	last := table.Rows[len(table.Rows)-1].Cells
-	if len(table.Rows) != 8 || len(table.Columns) != 1+4 || last[0].Verdict != report.Better || last[1].Verdict != report.NotSignificant || last[2].Verdict != "" {
+	if len(table.Rows) != 8 || len(table.Columns) != 1+5 || last[0].Verdict != "" || last[1].Verdict != report.Better || last[2].Verdict != report.NotSignificant || last[3].Verdict != "" {
 		t.Errorf("%d rows, columns %q, last %+v", len(table.Rows), table.Columns, last)
 	}
 	sets := comparison{s, uci.Hole, methods.Density, methods.DensityMean, false}.ofInputs(tables.Of(madeHoles(s, methods.Density, methods.DensityMean)), holeDatasets...)
