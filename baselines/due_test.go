@@ -322,27 +322,6 @@ func TestDUERejectsBadStarts(t *testing.T) {
 	}
 }
 
-func TestDUEClassifiesImages(t *testing.T) {
-	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
-	hidden := baselines.SpectralNormed{Bound: 3}
-	untrained := must.Get(nets.New(fixtures.Backend(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), nil, 5))(t)
-	found := must.Get(predict.Sample(ctx, untrained, data.Inputs, predict.Options{Samples: 1, BatchSize: 64, Training: true}))(t)
-	features, width := found.Outputs[0], found.Width
-	if width != 6 || len(features) != 200*6 {
-		t.Fatalf("%d features of width %d, want 200 of 6", len(features), width)
-	}
-	start := must.Get(baselines.StartFrom(features, width, 6, 1))(t)
-	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}}
-	c := trained(t, head, data)
-	if err := head.Check(c.Store, "/model/network/output"); err != nil {
-		t.Error(err)
-	}
-	accuracy, entropy := judge(t, c, test)
-	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
-	}
-}
-
 // The whole of a regression by DUE: start, training, draws and moments.
 func TestDUERegression(t *testing.T) {
 	const n, width = 64, 8

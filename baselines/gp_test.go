@@ -10,67 +10,11 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
-
-const imageClasses = 3
-
-// colours are n images of 8 x 8 pixels whose class is the brightest channel.
-func colours(n int, seed uint64) train.Dataset {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	images := nets.Pixels{Height: 8, Width: 8, Standardization: nets.Standardization{
-		Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25},
-	}}
-	var data train.Dataset
-	for range n {
-		label := rng.IntN(imageClasses)
-		data.Labels = append(data.Labels, label)
-		for c := range 3 {
-			for range 64 {
-				v := rng.IntN(200)
-				if c == label {
-					v += 55
-				}
-				images.Bytes = append(images.Bytes, byte(v))
-			}
-		}
-	}
-	data.Inputs = images
-	return data
-}
-
-func smallResNet(layers nets.ConvLayers) nets.ResNet {
-	return nets.ResNet{Layers: layers, Blocks: []int{1, 1}, Widths: []int{4, 6}, Stem: 4}
-}
-
-// trained is a classifier of the family after a few epochs.
-func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Model {
-	t.Helper()
-	c := must.Get(nets.New(fixtures.Backend(t), smallResNet(layers), likelihood.Categorical{Classes: imageClasses}, 5))(t)
-	run := train.Trainer{Settings: train.Settings{
-		Epochs: 12, BatchSize: 32, Schedule: train.Cosine{Start: 0.05},
-		Groups: []train.Group{{
-			Roles:     train.AllRoles(),
-			Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4},
-		}},
-	}}
-	must.Do(t, run.Fit(context.Background(), c, data))
-	return c
-}
-
-// accuracy and mean entropy of a classifier's predictions.
-func judge(t *testing.T, c *nets.Model, data train.Dataset) (accuracy, entropy float64) {
-	t.Helper()
-	classes := must.Get(predict.Sample(context.Background(), c, data.Inputs, predict.Options{Samples: 1}))(t)
-	accuracy = metrics.Accuracy(classes.Probabilities, imageClasses, data.Labels)
-	each := metrics.Entropy(classes.Probabilities, imageClasses)
-	entropy = metrics.Mean(each)
-	return accuracy, entropy
-}
 
 // regression is an untrained model of a real target.
 func regression(t *testing.T, network nets.Network) *nets.Model {

@@ -176,38 +176,15 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// Layers of this project stand in a network of your own on sequences, and give energies by the names of its scopes.
-func TestOwnNetwork(t *testing.T) {
-	ctx := context.Background()
-	list := []experiment.Experiment{transformer(t, dul.Density{}), transformer(t, baselines.Deterministic{}), transformer(t, baselines.MCDropout{})}
-	found := must.Get(experiment.Run(ctx, list...))(t)
-	if len(found) != 3 {
-		t.Fatalf("%d results", len(found))
-	}
-	for _, name := range []string{"accuracy", "nll", "brier", "ece10", "shifted_accuracy", "shifted_nll"} {
-		if _, has := found[0].Metrics[name]; !has {
-			t.Errorf("there is no metric %q among %v", name, found[0].Metrics)
-		}
-	}
-	set := setOf(t, found[0], "shifted")
-	var layers []string
-	for _, layer := range set.Energies {
-		layers = append(layers, layer.Layer)
-	}
-	if fmt.Sprint(layers) != "[query key value output]" || len(set.Energies[0].Mean) != 6 {
-		t.Errorf("energies of %v", layers)
-	}
-}
-
-// A Gaussian process takes the place of the layer at the scope "output" of a network of your own, and is refused where
-// there is none.
+// A Gaussian process takes the place of the layer at the scope "output" of a network of your own and learns, and is refused
+// where there is none.
 func TestProcessInOwnNetwork(t *testing.T) {
 	ctx := context.Background()
 	e := transformer(t, baselines.Deterministic{})
 	for name, process := range map[string]experiment.Process{"SNGP": methods.SNGPProcess{}, "DUE, from all examples": methods.DUEProcess{Inducing: 30}} {
-		list := must.Get(e.Task.Experiments(experiment.Adam(3, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
+		list := must.Get(e.Task.Experiments(experiment.Adam(100, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
 		found := must.Get(experiment.Run(ctx, list...))(t)
-		if a := found[0].Metrics["accuracy"]; !(a >= 0 && a <= 1) || found[0].Diverged {
+		if !(found[0].Metrics["accuracy"] > 0.9) || !(found[0].Metrics["nll"] < 0.6) {
 			t.Errorf("%s: the metrics are %v", name, found[0].Metrics)
 		}
 	}

@@ -150,7 +150,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The file of a trained network names its experiment. Networks that cannot be kept are refused before training.
+// Layers of this project stand in a network of your own on sequences, and give energies by the names of its scopes. The file of
+// the network names its experiment. Networks that cannot be kept are refused before training.
 func TestNetworksAreKept(t *testing.T) {
 	ctx, folder := context.Background(), t.TempDir()
 	e := transformer(t, dul.Density{})
@@ -159,6 +160,20 @@ func TestNetworksAreKept(t *testing.T) {
 	_, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(folder, experiment.NetworkFile(e, 0))))(t)
 	if metadata["version"] != r.Version || metadata["experiment"] != e.ID() {
 		t.Errorf("the metadata are %q", metadata)
+	}
+	for _, name := range []string{"accuracy", "nll", "brier", "ece10", "shifted_accuracy", "shifted_nll"} {
+		if _, has := r.Metrics[name]; !has {
+			t.Errorf("there is no metric %q among %v", name, r.Metrics)
+		}
+	}
+	var layers []string
+	for _, layer := range setOf(t, r, "shifted").Energies {
+		if layers = append(layers, layer.Layer); len(layer.Mean) != 6 {
+			t.Errorf("layer %s has %d energies", layer.Layer, len(layer.Mean))
+		}
+	}
+	if !slices.Equal(layers, []string{"query", "key", "value", "output"}) {
+		t.Errorf("energies of %v", layers)
 	}
 	process := e
 	process.Method = experiment.Method{Name: "SNGP", Process: methods.SNGPProcess{}}
