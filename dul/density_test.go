@@ -415,13 +415,13 @@ func TestLayerLosses(t *testing.T) {
 
 func TestRefusedSettings(t *testing.T) {
 	for want, layer := range map[string]dul.Density{
-		"PriorStd -1, ":                  {PriorStd: -1},
-		"InitStd -1 and":                 {InitStd: -1},
-		"ConvEtaPriorStd -1 must be":     {ConvEtaPriorStd: -1},
-		"PriorStd NaN":                   {PriorStd: math.NaN()},
-		"InitStd +Inf":                   {InitStd: math.Inf(1)},
-		"Gradients is 3":                 {Gradients: 3},
-		"HalfD, which is not set":        {HalfChannels: true},
+		"PriorStd -1, ":              {PriorStd: -1},
+		"InitStd -1 and":             {InitStd: -1},
+		"ConvEtaPriorStd -1 must be": {ConvEtaPriorStd: -1},
+		"PriorStd NaN":               {PriorStd: math.NaN()},
+		"InitStd +Inf":               {InitStd: math.Inf(1)},
+		"Gradients is 3":             {Gradients: 3},
+		"HalfD, which is not set":    {HalfChannels: true},
 	} {
 		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 			return layer.Dense(s.In("layer"), x, 3)
