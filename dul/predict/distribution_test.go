@@ -15,14 +15,11 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
 
@@ -243,42 +240,6 @@ type jittered struct{}
 
 func (jittered) Apply(s *model.Scope, x *graph.Node, _ int) *graph.Node {
 	return graph.Add(x, stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(0), x.Shape().Dim(1)))
-}
-
-// Training finds the rate of counts, the location of a t distribution beside an outlier,
-// and the quantiles, where all inputs are equal; wrong targets are refused before it.
-func TestTrainingOfLikelihoods(t *testing.T) {
-	ctx := context.Background()
-	targets := []float64{1, 2, 3, 4, 5, 30}
-	x := nets.Rows(make([]float64, len(targets)), 1)
-	fit := train.Trainer{Settings: train.Settings{Epochs: 800, BatchSize: len(targets), LogLikelihoodScale: 1, Schedule: train.Cosine{Start: 0.05}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
-	for _, c := range []struct {
-		name string
-		l    likelihood.Likelihood
-		of   func(p *predict.Prediction) float64
-		want [2]float64
-	}{
-		{"Poisson", likelihood.Poisson{}, func(p *predict.Prediction) float64 { return math.Exp(p.Parameters[0][0]) }, [2]float64{7.4, 7.6}},
-		{"StudentT", likelihood.StudentT{Nu: 2}, func(p *predict.Prediction) float64 { return p.Parameters[0][0] }, [2]float64{2.5, 4}},
-		{"Quantiles", likelihood.Quantiles{Levels: []float64{0.25, 0.9}}, func(p *predict.Prediction) float64 { return p.Outputs[0][0] }, [2]float64{1.9, 2.1}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, c.l, 1)
-			must.Do(t, fit.Fit(ctx, m, train.Dataset{Inputs: x, Targets: targets}))
-			if got := c.of(sample(t, m, x, predict.Options{Samples: 1})); !(got > c.want[0] && got < c.want[1]) {
-				t.Errorf("training found %g, want a number from %v", got, c.want)
-			}
-			if role := params.RoleOf(m.Store.GetVariable("/model/network/output/bias"), m.Store); role != params.Weight {
-				t.Errorf("the bias has role %q", role)
-			}
-		})
-	}
-	negative := slices.Clone(targets)
-	negative[4] = -1
-	err := fit.Fit(ctx, newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Poisson{}, 1), train.Dataset{Inputs: x, Targets: negative})
-	if err == nil || !strings.Contains(err.Error(), "the target of example 4: likelihood.Poisson is of counts") {
-		t.Errorf("the error is %v", err)
-	}
 }
 
 // A prediction can be encoded with its likelihood, as notebook.Keep does.

@@ -353,6 +353,7 @@ func TestFitErrors(t *testing.T) {
 		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "neither Targets nor Labels"},
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
 		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},
+		{name: "a negative count", of: floats, like: likelihood.Poisson{}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Targets: []float64{1, -1}}), want: "the target of example 1: likelihood.Poisson is of counts"},
 		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
 		{name: "label of a likelihood of your own", of: floats, like: ownClasses{likelihood.Categorical{Classes: 3}}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Labels: []int{1, -1}}), want: "example 1 has label -1; classes are numbered from 0"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
