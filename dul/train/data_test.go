@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -60,6 +61,14 @@ func TestPick(t *testing.T) {
 type byEpoch struct{}
 
 func (byEpoch) Of(seed uint64, epoch, n int) []int { return datasets.Order(seed, epoch, n) }
+
+// The usual order is that of its seed.
+func TestOrderOfASeed(t *testing.T) {
+	of := func(seed uint64) []int { return slices.Clone(must.Get(newOrder(seed, 50, nil).of(0))(t)) }
+	if !slices.Equal(of(1), of(1)) || slices.Equal(of(1), of(2)) {
+		t.Error("orders of the seeds 1, 1 and 2")
+	}
+}
 
 // A table of picks has the images in their order, with the windows that the augmentation draws.
 func TestPicksOfAnEpoch(t *testing.T) {

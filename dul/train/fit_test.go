@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -189,6 +190,23 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each replica has the order of its own seed, and each seed noise of its own.
+func TestSeedsOfOrdersAndNoise(t *testing.T) {
+	asked, run := map[uint64]bool{}, regression()
+	run.Order = ordering(func(seed uint64, epoch, n int) []int {
+		asked[seed] = true
+		return inOrder(seed, epoch, n)
+	})
+	fit(t, run, mlp(t, baselines.Deterministic{}, 11, 12), linearSet(40, 0.3, 1), linearSet(40, 0.3, 2))
+	if len(asked) != 2 || !asked[11] || !asked[12] {
+		t.Errorf("orders of the seeds %v", asked)
+	}
+	first, second := mlp(t, baselines.Deterministic{}, 11), mlp(t, baselines.Deterministic{}, 12)
+	if first.Host != nil && bytes.Equal(must.Get(first.Host.State())(t), must.Get(second.Host.State())(t)) {
+		t.Error("two seeds have the same noise")
 	}
 }
 
