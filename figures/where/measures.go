@@ -103,22 +103,22 @@ func gapPicture(x *tables.Index) (report.Figure, error) {
 	return f, nil
 }
 
-// gapMeasuresPicture shows the same differences against the gaps' distance and energy.
-func gapMeasuresPicture(x *tables.Index) (report.Figure, error) {
-	marks := []report.Mark{{Name: gapSettings[1].Title, Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Name: gapSettings[2].Title, Colour: report.Green, Shape: draw.BoxGlyph{}}}
-	f := report.Figure{Name: "where-gap-measures", Caption: prose.Caption("where-gap-measures picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(250), Key: report.Key(marks...)}
+// holesPicture shows the differences to the mean energy on the holes of question 11 against their distance and energy.
+func holesPicture(x *tables.Index) (report.Figure, error) {
+	marks := []report.Mark{{Name: holeSettings[0].Title, Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Name: holeSettings[1].Title, Colour: report.Green, Shape: draw.BoxGlyph{}}}
+	f := report.Figure{Name: "where-holes", Caption: prose.Caption("where-holes picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(250), Key: report.Key(marks...)}
 	for _, axis := range []struct {
 		label string
 		of    func(m measuredSplit) float64
-	}{{"distance of the gap, over the ordinary", distance}, {"energy of the gap, over the average", gaussianEnergy}} {
+	}{{"distance of the hole, over the ordinary", distance}, {"energy of the hole, over the average", gaussianEnergy}} {
 		p, all := report.New("", axis.label, "difference of NLL (nats)"), []float64(nil)
-		for i, s := range gapSettings[1:] {
-			gaps, err := distinctGaps(x, s)
-			if err != nil {
-				return f, err
+		for i, s := range holeSettings {
+			holes := slices.Concat(comparison{s, uci.Hole, methods.Density, methods.DensityMean, false}.ofInputs(x, holeDatasets...)...)
+			if len(holes) == 0 {
+				return f, fmt.Errorf("where: no run on holes with %s; run: reproduce run where-holes: %w", s.Title, report.ErrNotRun)
 			}
-			at := valuesOf(gaps, axis.of)
-			if err := report.Marks(p, at, valuesOf(gaps, difference), marks[i]); err != nil {
+			at := valuesOf(holes, axis.of)
+			if err := report.Marks(p, at, valuesOf(holes, difference), marks[i]); err != nil {
 				return f, err
 			}
 			all = append(all, at...)
