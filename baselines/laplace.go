@@ -56,9 +56,10 @@ func (l Laplace) Classification(features []float64, width int, weights []float64
 		// diag(p) - p p^T = sum_k p_k (e_k - p) (e_k - p)^T
 		p := metrics.Softmax(logits, classes, 1)
 		for k := range p {
-			for j, q := range p {
-				directions = append(directions, map[bool]float64{true: 1}[j == k]-q)
+			for _, q := range p {
+				directions = append(directions, -q)
 			}
+			directions[k*classes+k]++
 		}
 		return p, directions
 	})

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
@@ -277,6 +278,16 @@ func (e Experiment) networkSeed(member int) uint64 {
 		return nets.SeedOf(e.Seed, 0, member)
 	}
 	return nets.SeedOf(e.Seed, e.Split, member)
+}
+
+// NewModel returns the model of a member before it is trained, on the data of a split as a Program is given them: with the seed and
+// the likelihood that the engine gives it.
+func (e Experiment) NewModel(backend compute.Backend, d Data, member int) (*nets.Model, error) {
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	if err != nil {
+		return nil, err
+	}
+	return nets.New(backend, network, d.likelihood, e.networkSeed(member))
 }
 
 // problem is an error about the experiment; nil for none.

@@ -143,15 +143,15 @@ func (c thenConstant) Rate(t, total int) float64 {
 
 // Run implements experiment.Program.
 func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
+	first := int(s.Start * float64(e.Recipe.Epochs)) // the epoch after which parameters count
+	if e.Recipe.Epochs-first < 2 {
+		return nil, fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", e.Recipe.Epochs-first, s.Start)
+	}
 	m, err := modelOf(e, d)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Backend.Finalize()
-	first := int(s.Start * float64(e.Recipe.Epochs)) // the epoch after which parameters count
-	if e.Recipe.Epochs-first < 2 {
-		return nil, fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", e.Recipe.Epochs-first, s.Start)
-	}
 	swag, failed := baselines.SWAG{Rank: s.Rank}, error(nil)
 	t := train.Trainer{Settings: e.Recipe.Settings, Progress: func(at train.Progress) {
 		reported(progress)(at)
@@ -233,25 +233,19 @@ func modelOf(e experiment.Experiment, d experiment.Data) (*nets.Model, error) {
 	if e.Method.Members > 1 || e.Recipe.EarlyStopping {
 		return nil, fmt.Errorf("a %T is for the last parameters of one training; leave Members and EarlyStopping out", e.Method.Sampler)
 	}
-	work, split, l := environment.SmallNetworks, e.Split, e.Task.Likelihood
+	work := environment.SmallNetworks
 	if _, is := d.Train.Inputs.(nets.Pixels); is {
 		work = environment.Images
-	}
-	if e.Recipe.SeedWithoutSplit {
-		split = 0
-	}
-	if r, is := l.(likelihood.Rescaler); is {
-		l = r.Rescale(d.Unit, d.Zero)
-	}
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return nil, err
 	}
 	backend, _, err := environment.OpenFor(work)
 	if err != nil {
 		return nil, err
 	}
-	return nets.New(backend, network, l, nets.SeedOf(e.Seed, split, 0))
+	m, err := e.NewModel(backend, d, 0)
+	if err != nil {
+		backend.Finalize()
+	}
+	return m, err
 }
 
 // reported passes on the progress of a training.
