@@ -82,7 +82,7 @@ func (u unnoted) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return u.layers.Dense(s.In("output"), x, outputs)
 }
 
-// former has the method by which a likelihood was a classification.
+// former is a likelihood with the method Correct, which classifications had in earlier versions.
 type former struct{ likelihood.Gaussian }
 
 func (former) Correct(outputs, _ *graph.Node) *graph.Node { return outputs }

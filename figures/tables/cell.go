@@ -85,7 +85,7 @@ func (t Tested) cell(x *Index) (report.Cell, Summary, error) {
 	return c, s, err
 }
 
-// A Difference is one that was found already, and is tested as those of a Tested mean are.
+// A Difference was computed elsewhere. Its test is one of its Family, like that of a Tested mean.
 type Difference struct {
 	metrics.Difference
 	Family    string
