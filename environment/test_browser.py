@@ -331,13 +331,14 @@ class Live(Browser):
         page, troubles = self.start()
         for name, value in (("steps", 200), ("pretraining", 100), ("width", 10)):
             page.locator(f"#{name}").fill(str(value))
+        page.locator("#show-locations").check()
         canvas = page.locator("#panel-mfvi canvas")
 
         def count():
             return page.evaluate("figure.points.list.length")
 
         def at(x, y):
-            left, top = page.evaluate(f"figure.panels[1].axes.toPixels({{x: {x}, y: {y}}})")
+            left, top = page.evaluate(f"figure.panels[2].axes.toPixels({{x: {x}, y: {y}}})")
             box = canvas.bounding_box()
             return box["x"] + left, box["y"] + top
 
@@ -389,15 +390,15 @@ class Live(Browser):
         self.assertLess(count(), swept)
 
         # All methods are trained, and their ratios are those of Go on this machine.
-        page.wait_for_function("document.querySelectorAll('.panel[data-ratio]').length === 5", timeout=300000)
-        for method in ("density", "mfvi", "rank1", "mcdropout", "ensemble"):
+        page.wait_for_function("document.querySelectorAll('.panel[data-ratio]').length === 6", timeout=300000)
+        for method in ("density", "locations", "mfvi", "rank1", "mcdropout", "ensemble"):
             with self.subTest(method):
                 band = self.native({"train": page.evaluate(f"figure.request('{method}')")})["band"]
                 self.assertEqual(len(band["gaps"]), 3)
                 self.assert_close(float(page.locator(f"#panel-{method}").get_attribute("data-ratio")), band["ratio"])
                 self.assertEqual(page.locator(f"#panel-{method} .ratio output").text_content(), f"{band['ratio']:.2f}")
         ratio = page.locator("#panel-density .ratio output").text_content()
-        self.assertIn(f"In the gaps density is {ratio} times as wide as at your points, MFVI", page.locator("#lesson").text_content())
+        self.assertIn(f"In the gaps density is {ratio} times as wide as at your points, the location mixture", page.locator("#lesson").text_content())
         page.get_by_role("button", name="Start again").click()
         self.assertIn("HMC’s band is 6.3 times", page.locator("#lesson").text_content())
         self.assertEqual((count(), page.locator("#steps").input_value(), page.locator("#noise").input_value()), (100, "4000", "-2"))
@@ -409,22 +410,22 @@ class Live(Browser):
         self.assertEqual(page.locator(".panel[data-ratio]").count(), 5)
         self.assertEqual(page.evaluate("program.workers.some((one) => one.job)"), False)
         page.get_by_role("button", name="Train", exact=True).click()
-        band = page.evaluate("figure.panels[1].band.std")
-        page.wait_for_function("(old) => figure.panels[1].band.std.some((v, i) => v !== old[i])", arg=band)
+        band = page.evaluate("figure.panels[2].band.std")
+        page.wait_for_function("(old) => figure.panels[2].band.std.some((v, i) => v !== old[i])", arg=band)
         page.locator("#panel-mfvi .ratio output", has_text="≈").wait_for()  # a preview
-        page.wait_for_function("figure.panels[1].progress.value > 0.05")
+        page.wait_for_function("figure.panels[2].progress.value > 0.05")
         page.get_by_role("button", name="Stop").click()
         page.wait_for_function("program.workers.every((one) => !one.job) && program.waiting.length === 0")
-        self.assertEqual(page.locator(".panel .status").all_text_contents(), ["Stopped"] * 5)
+        self.assertEqual(page.locator(".panel:visible .status").all_text_contents(), ["Stopped"] * 5)
         # Now points can be moved without training, until it is asked for.
         page.get_by_role("button", name="Add a point").click()
         page.get_by_label("Deep ensemble", exact=True).uncheck()
         page.wait_for_timeout(1000)
         self.assertEqual(page.evaluate("program.workers.some((one) => one.job)"), False)
         page.get_by_role("button", name="Train", exact=True).click()
-        page.wait_for_function("figure.panels[1].running && !figure.panels[1].stale")
+        page.wait_for_function("figure.panels[2].running && !figure.panels[2].stale")
         self.assertFalse(page.locator("#panel-ensemble").is_visible())
-        self.assertEqual(page.evaluate("figure.panels[4].running"), False)
+        self.assertEqual(page.evaluate("figure.panels[5].running"), False)
         self.assertEqual(troubles, [])
 
     def test_what_cannot_be_trained(self):
@@ -471,7 +472,7 @@ class Live(Browser):
         page.evaluate("figure.points.move(500, {x: 2.9, y: 3})")
         for name, value in (("steps", 200), ("pretraining", 100), ("width", 10)):
             page.locator(f"#{name}").fill(str(value))
-        page.wait_for_function("figure.panels[1].running && figure.panels[1].band.far && figure.panels[1].progress.value < 1")
+        page.wait_for_function("figure.panels[2].running && figure.panels[2].band.far && figure.panels[2].progress.value < 1")
         page.wait_for_function("document.querySelectorAll('.panel[data-ratio]:not([hidden])').length === 2", timeout=300000)
         for method in ("density", "mfvi"):
             request = page.evaluate(f"figure.request('{method}')")

@@ -43,7 +43,7 @@ def store(program):
     for preset in ("gap", "side", "thin", "outlier"):
         points = ask({"points": {"seed": 0, "preset": preset}})
         presets[preset] = {"points": points}
-        for method in ("density", "mfvi", "rank1", "mcdropout", "ensemble", "hmc"):
+        for method in ("density", "locations", "mfvi", "rank1", "mcdropout", "ensemble", "hmc"):
             steps = 1000 if method == "hmc" else 4000
             band = ask({"train": {"method": method, **points, "width": 50, "initStd": 0.01, "steps": steps, "pretrainSteps": 2000, "samples": 1000}})["band"]
             for name in ("x", "mean", "low", "high", "std"):
@@ -53,7 +53,7 @@ def store(program):
             print(preset, method, band["ratio"], flush=True)
     points = ask({"points": {"seed": 0, "preset": "moons"}})
     presets["moons"] = {"points": points}
-    for method in ("density", "mfvi", "rank1", "mcdropout", "ensemble"):
+    for method in ("density", "locations", "mfvi", "rank1", "mcdropout", "ensemble"):
         shown = ask({"train": {"method": method, **points, "width": 50, "initStd": 0.01, "steps": 1000, "pretrainSteps": 500, "samples": 100}})["map"]
         presets["moons"][method] = {**shown, "entropy": [round(v, 2) for v in shown["entropy"]]}
     (HERE / "stored.js").write_text(f"// Made by environment/pages/live.py.\nconst STORED = {json.dumps(presets, separators=(',', ':'))};\n", encoding="utf-8")

@@ -17,6 +17,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/hmc"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -31,17 +32,17 @@ import (
 // project's two moons: a classifier with two hidden layers, and a learning rate from 1e-2. These have width 50, starting
 // noise 0.01, 1000 steps after 500 of pretraining, and 100 draws.
 type Training struct {
-	Method string    `json:"method"` // density, mfvi, rank1, mcdropout, ensemble or hmc
+	Method string    `json:"method"` // density, locations, mfvi, rank1, mcdropout, ensemble or hmc
 	X      []float64 `json:"x"`
 	Y      []float64 `json:"y"`
 	// Labels are the classes, 0 or 1, of the points (X[i], Y[i]). Without Labels Y are real targets of the inputs X.
 	Labels []int  `json:"labels,omitempty"`
 	Seed   uint64 `json:"seed"`  // of initial values and noise
 	Width  int    `json:"width"` // units of a hidden layer
-	// InitStd is the posterior standard deviation at the start of density, MFVI and Rank-1; the others have none.
+	// InitStd is the posterior standard deviation at the start of density, locations, MFVI and Rank-1; the others have none.
 	InitStd float64 `json:"initStd"`
 	Steps   int     `json:"steps"`
-	// PretrainSteps fit the energy models of density before Steps; the other methods have none and skip them.
+	// PretrainSteps fit the energy models of density and locations before Steps; the other methods have none and skip them.
 	PretrainSteps int `json:"pretrainSteps"`
 	// Samples is the number of draws of the band or map, a multiple of 50.
 	Samples int `json:"samples"`
@@ -68,7 +69,7 @@ type Band struct {
 	Low  []float64 `json:"low"`
 	High []float64 `json:"high"`
 	Std  []float64 `json:"std"`
-	// Functions are a few more draws at X, each of which is one function (predict.Options.Coherent).
+	// Functions are a few more draws at X, each of which is one function (predict.Options.Coherent); locations has none.
 	Functions [][]float64 `json:"functions"`
 	// Gaps are the intervals without points. Ratio is the mean standard deviation in the middle halves of the gaps over DataStd,
 	// that where the data are; see meanStd. It is 0 without a gap or without any spread.
@@ -97,6 +98,9 @@ const (
 // methods are the families of layers by name, with the settings of Figure 1.
 var methods = map[string]func(initStd float64) nets.Layers{
 	"density": func(s float64) nets.Layers { return dul.Density{InitStd: s, PriorStd: 1} },
+	"locations": func(s float64) nets.Layers {
+		return dul.Density{InitStd: s, PriorStd: 1, Energy: energy.LocationMixture{}}
+	},
 	// With its usual prior of 0.1, MFVI is too stiff for 50 units to bend into a cubic.
 	"mfvi":      func(s float64) nets.Layers { return baselines.MFVI{InitStd: s, PriorStd: 1} },
 	"rank1":     func(s float64) nets.Layers { return baselines.Rank1{InitStd: s, PriorStd: 0.1} },
@@ -235,7 +239,7 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 	}
 	r.inputs, r.at, r.targets = standardised(inputs), standardised(shown), r.target.Transform(t.Y)
 	for p, o := range map[**predict.Predictor]predict.Options{
-		&r.functions: {Samples: r.samples(few), Seed: new(uint64(1)), Coherent: true}, &r.some: {Samples: r.samples(drawnAtOnce)},
+		&r.functions: {Samples: r.samples(few), Seed: new(uint64(1)), Coherent: t.Method != "locations"}, &r.some: {Samples: r.samples(drawnAtOnce)},
 	} {
 		if *p, err = predict.NewPredictor(m, o); err != nil {
 			return nil, fmt.Errorf("live: %w", err)
@@ -253,7 +257,7 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine{Start: r.rate}, LogLikelihoodScale: 1,
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 	}}
-	if r.Method == "density" {
+	if r.Method == "density" || r.Method == "locations" {
 		trainer.PretrainEpochs, trainer.PretrainGroups = r.PretrainSteps, trainer.Groups
 	}
 	var told time.Time
@@ -323,6 +327,10 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 	if err != nil {
 		return err
 	}
+	shown := functions.Mean
+	if r.Method == "locations" { // its draws have noise of their own at each input
+		shown = nil
+	}
 	var all []*predict.Prediction
 	for wanted := r.samples(r.Samples) / r.samples(drawnAtOnce); len(all) < wanted; {
 		some, err := r.sample(ctx, r.some)
@@ -337,7 +345,7 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 		if r.Labels != nil {
 			r.update.Map, err = r.mapOf(mixed)
 		} else {
-			r.update.Band, err = r.band(mixed.Mixture, functions.Mean)
+			r.update.Band, err = r.band(mixed.Mixture, shown)
 		}
 		if err != nil {
 			return err
@@ -359,7 +367,7 @@ func (r *run) band(drawn predict.Mixture, functions [][]float64) (*Band, error) 
 			return nil, errors.New("live: the training diverged: the functions are not finite; less starting noise or a smaller width may help")
 		}
 	}
-	b := &Band{X: x}
+	b := &Band{X: x, Functions: [][]float64{}}
 	b.Mean, b.Std = drawn.Moments()
 	b.Mean = r.target.Inverse(b.Mean)
 	for _, function := range functions {

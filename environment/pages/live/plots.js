@@ -5,7 +5,7 @@
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  const names = ["ink", "paper", "muted", "line", "band", "gap", "low", "high", "contour", "density", "mfvi", "rank1", "mcdropout", "ensemble"];
+  const names = ["ink", "paper", "muted", "line", "band", "gap", "low", "high", "contour", "density", "locations", "mfvi", "rank1", "mcdropout", "ensemble"];
   return Object.fromEntries(names.map((name) => [name, of(name)]));
 }
 
