@@ -21,7 +21,7 @@ var holeDatasets = append(uci.SmallDatasets(), "kin8nm", "protein")
 // holeSettings are those of question 11, and holeMethods its methods, density first.
 var (
 	holeSettings = gapSettings[1:]
-	holeMethods  = slices.Concat([]experiment.Method{methods.Density}, controls, []experiment.Method{methods.MCDropout})
+	holeMethods  = slices.Concat([]experiment.Method{methods.Density}, controls, []experiment.Method{methods.MCDropout, methods.Laplace, methods.SWAG})
 )
 
 // holeSeeds is the number of seeds of each hole of a data set.
@@ -128,7 +128,7 @@ func holesTable(x *tables.Index) (report.Table, error) {
 		title  string
 		of     experiment.Method
 		widths bool
-	}{{"NLL less mean energy", methods.DensityMean, false}, {"NLL less constant", methods.DensityConstant, false}, {"NLL less MC dropout", methods.MCDropout, false}, {"width over mean energy", methods.DensityMean, true}}
+	}{{"NLL less mean energy", methods.DensityMean, false}, {"NLL less constant", methods.DensityConstant, false}, {"NLL less MC dropout", methods.MCDropout, false}, {"NLL less Laplace", methods.Laplace, false}, {"NLL less SWAG", methods.SWAG, false}, {"width over mean energy", methods.DensityMean, true}}
 	measures := []struct {
 		title string
 		of    func(m measuredSplit) float64
