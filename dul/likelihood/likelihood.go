@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -65,6 +66,36 @@ type Rescaler interface {
 	// Rescale returns the likelihood, of the same type, for standardised targets t = (y - zero) / unit. Table of
 	// package experiment calls it with the unit and zero of each split.
 	Rescale(unit, zero float64) Likelihood
+}
+
+// Rescaled returns the likelihood of standardised targets t = (y - zero) / unit, where l is the likelihood of y: the result of
+// Rescale if l is a Rescaler, and otherwise l. If the targets are standardised, a type from outside this package with
+// numbers in its fields must be a Rescaler, since nobody else knows their unit. A Classification need not be one.
+func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
+	if unit == 1 && zero == 0 {
+		return l, nil
+	}
+	if own, is := l.(Rescaler); is {
+		found := own.Rescale(unit, zero)
+		if reflect.Indirect(reflect.ValueOf(found)).Type() != reflect.Indirect(reflect.ValueOf(l)).Type() {
+			return nil, fmt.Errorf("the likelihood of type %T returns a %T from Rescale; give a type that embeds another a method of its own", l, found)
+		}
+		if c, is := found.(Checker); is {
+			return found, c.Check()
+		}
+		return found, nil
+	}
+	v := reflect.Indirect(reflect.ValueOf(l))
+	_, classes := l.(Classification)
+	if classes || v.Kind() != reflect.Struct || v.Type().PkgPath() == reflect.TypeFor[Gaussian]().PkgPath() {
+		return l, nil
+	}
+	for i := range v.NumField() {
+		if field := v.Field(i); field.CanFloat() && field.Float() != 0 {
+			return nil, fmt.Errorf("the likelihood of type %T has the number %s, %g, and the targets are standardised: give the type a method Rescale (likelihood.Rescaler), which returns it with its numbers in the unit of each split, or unchanged if they have no unit; or leave the targets as they are (RawTargets)", l, v.Type().Field(i).Name, field.Float())
+		}
+	}
+	return l, nil
 }
 
 // KnownNoise is y ~ N(output, s^2) with a known standard deviation s, which is not trained. Set exactly one of the

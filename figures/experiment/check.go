@@ -95,7 +95,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 		e.Method.Layers = baselines.Deterministic{}
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
-	backend, noBackend := goBackend()
+	backend, noBackend := spec.Backend()
 	if err := errors.Join(err, noBackend); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/trained"
 )
 
 // A network's file answers the cells of a row of the test part what was predicted in training.
@@ -46,7 +47,7 @@ func TestTableOfCategories(t *testing.T) {
 			}
 		}
 	}
-	o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
+	o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
 	for i, row := range datasets.RandomSplits(set.N, 1)[0].Test {
 		a, b := must.Get(o.PredictCells(t.Context(), rows[row]...))(t), must.Get(o.Predict(t.Context(), set.Row(row)))(t)
 		if mean := said.Mean[0][i]*d.Unit + d.Zero; math.Abs(a.Mean-mean) > 1e-5 || a.Mean != b.Mean {
@@ -85,7 +86,7 @@ func TestTableOfCategories(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
-	o = must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
+	o = must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
 	if _, err := o.PredictCells(t.Context(), "ash", "1000"); err == nil || !strings.Contains(err.Error(), "wood=ash, and no training row") {
 		t.Errorf("the error is %v", err)
 	}

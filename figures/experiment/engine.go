@@ -18,6 +18,7 @@ import (
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/environment"
+	"densityuncertainty/figures/spec"
 )
 
 // Run carries out experiments with the zero Engine: it trains them all and keeps nothing.
@@ -359,7 +360,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) (all []
 		}
 		key, kept := "", r.keptNetworks(e, info.Version)
 		if _, is := e.data.likelihood.(likelihood.Rescaler); is {
-			key = likelihoodText(e.data.likelihood)
+			key = spec.TextOf(e.data.likelihood)
 		}
 		for _, set := range e.data.all() {
 			key += fmt.Sprintf(" %q %d %t %t", set.Name, set.Len(), set.Targets != nil, set.Labels != nil)

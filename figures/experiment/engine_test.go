@@ -26,6 +26,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/trained"
 )
 
 // allSplits are the experiments of all splits.
@@ -302,7 +303,7 @@ func TestKnownNoise(t *testing.T) {
 		if got := set.NoiseDeviation() * p.Unit; math.Abs(got-2) > 1e-6 || math.Abs(r.Metrics["nll"]-nll) > 1e-6 || r.Metrics["nll"] != first[i].Metrics["nll"] {
 			t.Errorf("split %d: the noise is %v, the NLL %v, want %v", i, got, r.Metrics["nll"], nll)
 		}
-		o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(*r.Experiment, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, e.Task.Likelihood))(t)
+		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(*r.Experiment, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, e.Task.Likelihood))(t)
 		if a := must.Get(o.Predict(t.Context(), []float64{1, 2}))(t); math.Abs(a.High-a.Low-2*2*1.959963985) > 1e-5 {
 			t.Errorf("the answer is %+v", a)
 		}

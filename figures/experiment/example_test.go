@@ -17,6 +17,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/trained"
 )
 
 // A network of your own on sequences of your own, with two methods, kept in a folder: called again, it resumes.
@@ -92,7 +93,7 @@ func ExampleOpened_PredictCells() {
 	if _, err := (experiment.Engine{Networks: folder}).Run(context.Background(), list...); err != nil {
 		log.Fatal(err)
 	}
-	opened, err := experiment.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), nets.MLP{Layers: layers, Widths: []int{20}}, likelihood.Gaussian{})
+	opened, err := trained.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), nets.MLP{Layers: layers, Widths: []int{20}}, likelihood.Gaussian{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,5 +104,5 @@ func ExampleOpened_PredictCells() {
 	// Output:
 	// ash true <nil>
 	// oak false <nil>
-	// elm false experiment: the row ["elm" "NA"]: datasets: column 1: wood: there is no category "elm"; there are ["ash" "oak"]
+	// elm false trained: the row ["elm" "NA"]: datasets: column 1: wood: there is no category "elm"; there are ["ash" "oak"]
 }

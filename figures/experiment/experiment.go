@@ -237,7 +237,7 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // of tells the predictions which experiment made them, and with it their likelihood and data.
 func (p *Predictions) of(e Experiment) {
 	p.experiment = &e
-	l, err := rescaled(e.Task.Likelihood, cmp.Or(p.Unit, 1), p.Zero)
+	l, err := likelihood.Rescaled(e.Task.Likelihood, cmp.Or(p.Unit, 1), p.Zero)
 	if err != nil {
 		l = e.Task.Likelihood // which was refused before training
 	}

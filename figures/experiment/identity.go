@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"runtime"
@@ -19,7 +18,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
@@ -235,23 +233,22 @@ func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Dat
 // codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients and
 // updates and of the prediction, for few examples and for the batches of training, and the initial values.
 func codeOf(e Experiment, d Data) (string, error) {
-	b := buildingOf(e, d)
-	network, err := b.network(e)
+	network, err := e.anyNetwork(d)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
 	var store *model.Store
-	for _, b.rows = range e.Recipe.batches(d.Train.Len()) {
-		if _, store, err = b.look(e, network, h); err != nil {
+	for _, rows := range e.Recipe.batches(d.Train.Len()) {
+		if _, store, err = e.look(d, network, rows, h); err != nil {
 			return "", err
 		}
 	}
-	backend, _ := goBackend() // which has built the graphs
+	backend, _ := spec.Backend() // which has built the graphs
 	if err := store.InitializeVariables(backend, nil); err != nil {
 		return "", err
 	}
-	for _, v := range variables(store) {
+	for _, v := range spec.Variables(store) {
 		value, err := v.Value()
 		if err != nil {
 			return "", err
@@ -264,7 +261,7 @@ func codeOf(e Experiment, d Data) (string, error) {
 // batches are the numbers of examples of the graphs in a digest: few, and those of a whole batch and of the last one of n
 // examples, as a layer may look at its batch.
 func (r Recipe) batches(n int) []int {
-	all := []int{fewRows}
+	all := []int{spec.FewRows}
 	for _, size := range []int{min(r.BatchSize, n), n % max(r.BatchSize, 1)} {
 		if size > 0 && !slices.Contains(all, size) {
 			all = append(all, size)
@@ -286,26 +283,3 @@ func (r Recipe) update(s *model.Scope, trained []*model.Variable, values, gradie
 		}
 	}
 }
-
-// writePrediction writes the graph of a prediction with what the likelihood says of its outputs.
-func writePrediction(w io.Writer, m *nets.Model, s *model.Scope, outputs *graph.Node) {
-	switch l := m.Likelihood.(type) {
-	case likelihood.Regression:
-		l.Moments(s, outputs)
-	case likelihood.Distribution:
-		l.Parameters(s, outputs)
-	case likelihood.Classification:
-		likelihood.Logits(l, s, outputs)
-	}
-	write(w, outputs.Graph())
-}
-
-// write writes all nodes of a graph.
-func write(w io.Writer, g *graph.Graph) {
-	for _, node := range g.Nodes() {
-		fmt.Fprintln(w, node)
-	}
-}
-
-// Graphs keep the values of all their constants, so that codeOf includes them.
-func init() { graph.MinConstValueSizeToKeep = math.MaxInt }

@@ -10,14 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
@@ -231,55 +227,6 @@ func TestPredictedAgain(t *testing.T) {
 	}
 }
 
-// A network that was trained as one of several replicas answers, from its file alone, in the units of the data what it predicted
-// in training.
-func TestOpened(t *testing.T) {
-	folder, e, set := t.TempDir(), small(baselines.Deterministic{}), smallTable("mine")
-	e.Method.Members = 2
-	found := must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), allSplits(e)...))(t)
-	if found[1].Batched != 3 {
-		t.Fatalf("%d experiments were trained together", found[1].Batched)
-	}
-	e.Split, e.Seed = 1, 1
-	d, said := must.Get(e.Task.Data.Load(t.Context(), 1))(t), setOf(t, found[1], "test")
-	network := nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}
-	for member := range 2 {
-		file := filepath.Join(folder, experiment.NetworkFile(e, member))
-		o := must.Get(experiment.Open(file, network, likelihood.Gaussian{}))(t)
-		for i, row := range datasets.RandomSplits(set.N, 2)[1].Test {
-			a := must.Get(o.Predict(t.Context(), set.X[2*row:][:2]))(t)
-			mean := said.Mean[member][i]*d.Unit + d.Zero
-			reach := 1.959963985 * said.NoiseStd[member][i] * d.Unit
-			if math.Abs(a.Mean-mean) > 1e-5 || math.Abs(a.Low-(mean-reach)) > 1e-5 || math.Abs(a.High-(mean+reach)) > 1e-5 {
-				t.Errorf("member %d, row %d: the answer is %v, want %v ± %v", member, row, a, mean, reach)
-			}
-		}
-		if _, err := o.Predict(t.Context(), []float64{1}); err == nil || !strings.Contains(err.Error(), "the input has 1 numbers; the network takes 2") {
-			t.Errorf("the error is %v", err)
-		}
-		if _, err := experiment.Open(file, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{5}}, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "variable /model/network/hidden_0/") {
-			t.Errorf("the error is %v", err)
-		}
-	}
-	kept := filepath.Join(folder, experiment.NetworkFile(e, 0))
-	tanh := nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-		return l.Dense(s.In("output"), graph.Tanh(l.Dense(s.In("hidden_0"), x, 4)), outputs)
-	}}
-	for _, other := range []nets.Network{must.Get(tanh.Over(baselines.Deterministic{}))(t), nets.MLP{Layers: baselines.MCDropout{Rate: 0.1}, Widths: []int{4}}} {
-		if _, err := experiment.Open(kept, other, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "the network computes something else") {
-			t.Errorf("%v: the error is %v", other, err)
-		}
-	}
-	if _, err := experiment.Open(kept, network, likelihood.KnownNoise{Std: 1}); err == nil || !strings.Contains(err.Error(), "it was trained with the likelihood") {
-		t.Errorf("the error is %v", err)
-	}
-	other := filepath.Join(folder, "other")
-	must.Do(t, os.WriteFile(other, []byte("x"), 0o600))
-	if _, err := experiment.Open(other, network, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "opening the network "+other) {
-		t.Errorf("the error is %v", err)
-	}
-}
-
 // Half precision is refused before training where it has no use.
 func TestHalfPrecisionOnTheGoBackend(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
@@ -345,45 +292,5 @@ func TestMetricThatPanics(t *testing.T) {
 	task.Likelihood = nil
 	if _, err := task.Experiments(experiment.Adam(1, 1, 1), 1, experiment.Method{Layers: baselines.Deterministic{}}); err == nil || !strings.Contains(err.Error(), "Task.Likelihood is nil") {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// Other programs are given what PredictAll answers; what is neither a mean and a variance nor probabilities is refused.
-func TestExec(t *testing.T) {
-	x, rows, network := nets.Rows([]float64{-1, 0, 1, 2}, 1), [][]float64{{0.5}, {3}}, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}
-	backend := must.Get(gobackend.New(""))(t)
-	for _, c := range []struct {
-		l likelihood.Likelihood
-		d train.Dataset
-	}{
-		{likelihood.KnownNoise{Std: 2}, train.Dataset{Inputs: x, Targets: []float64{1, 2, 3, 5}}},
-		{likelihood.StudentT{Nu: 4}, train.Dataset{Inputs: x, Targets: []float64{1, 2, 3, 5}}},
-		{likelihood.Categorical{Classes: 3}, train.Dataset{Inputs: x, Labels: []int{0, 1, 2, 2}}},
-	} {
-		task := experiment.Task{Name: "own", Data: experiment.Arrays{Train: c.d, Sets: []experiment.Set{{Name: "test", Dataset: c.d}}}, Network: nets.MLP{Widths: network.Widths}, Likelihood: c.l}
-		list := must.Get(task.Experiments(experiment.Adam(20, 4, 0.1), 1, experiment.Method{Name: "plain", Layers: network.Layers}))(t)
-		folder := t.TempDir()
-		must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), list...))(t)
-		o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), network, c.l))(t)
-		program, _, err := o.Exec(backend)
-		if _, refused := c.l.(likelihood.StudentT); refused {
-			if err == nil || !strings.Contains(err.Error(), "neither a mean and a variance nor probabilities") {
-				t.Errorf("the error is %v", err)
-			}
-			continue
-		}
-		must.Do(t, err)
-		var got []float64
-		for _, output := range must.Get(program.Exec(rows))(t) {
-			got = append(got, tensors.MustCopyFlatData[float64](output)...)
-		}
-		answers := must.Get(o.PredictAll(t.Context(), rows))(t)
-		want := append(answers[0].Probabilities, answers[1].Probabilities...)
-		if len(want) == 0 {
-			want = []float64{answers[0].Mean, answers[1].Mean, 4, 4}
-		}
-		if !floats.EqualApprox(got, want, 1e-5) {
-			t.Errorf("%T: got %v, want %v", c.l, got, want)
-		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"reflect"
 	"slices"
 
 	"densityuncertainty/datasets"
@@ -258,28 +257,6 @@ func (d Data) check(l likelihood.Likelihood) error {
 	return nil
 }
 
-// rescaled is a likelihood for targets t that stand for t unit + zero. If they are standardised, a likelihood from outside this
-// module whose fields have numbers of which nobody knows the unit is an error.
-func rescaled(l likelihood.Likelihood, unit, zero float64) (likelihood.Likelihood, error) {
-	if unit == 1 && zero == 0 {
-		return l, nil
-	}
-	if own, is := l.(likelihood.Rescaler); is {
-		found := own.Rescale(unit, zero)
-		if reflect.Indirect(reflect.ValueOf(found)).Type() != reflect.Indirect(reflect.ValueOf(l)).Type() {
-			return nil, fmt.Errorf("the likelihood of type %T returns a %T from Rescale; give a type that embeds another a method of its own", l, found)
-		}
-		return found, checkItself(found)
-	}
-	v := reflect.Indirect(reflect.ValueOf(l))
-	for i := 0; v.Kind() == reflect.Struct && spec.Outside(l) && !isClassification(l) && i < v.NumField(); i++ {
-		if field := v.Field(i); field.CanFloat() && field.Float() != 0 {
-			return nil, fmt.Errorf("the likelihood of type %T has the number %s, %g, and the targets are standardised: give the type a method Rescale (likelihood.Rescaler), which returns it with its numbers in the unit of each split, or unchanged if they have no unit; or leave the targets as they are (RawTargets)", l, v.Type().Field(i).Name, field.Float())
-		}
-	}
-	return l, nil
-}
-
 // load loads the data of an experiment, whose Unit is then never 0, and checks them.
 func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	defer recovered(&err)
@@ -289,7 +266,7 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 		err = d.check(e.Task.Likelihood)
 	}
 	if err == nil {
-		d.likelihood, err = rescaled(e.Task.Likelihood, d.Unit, d.Zero)
+		d.likelihood, err = likelihood.Rescaled(e.Task.Likelihood, d.Unit, d.Zero)
 	}
 	if err != nil {
 		return d, err

@@ -1,5 +1,5 @@
-// Package spec writes values as canonical JSON, by the names of types and fields. Experiments with equal JSON have the same
-// identity; experiment.Experiment.Spec has the rules.
+// Package spec says what values are and what networks compute. It writes values as canonical JSON, by the names of types and fields,
+// and graphs as a list of their nodes. Experiments with equal JSON have the same identity; experiment.Experiment.Spec has the rules.
 package spec
 
 import (
@@ -50,6 +50,12 @@ func Of(value any, name string) (t Tree, outside bool, err error) {
 	var w writer
 	t, err = w.tree(reflect.ValueOf(value), name)
 	return t, w.outside, err
+}
+
+// TextOf is the JSON of a value with its type's name, such as a likelihood; "null" if it has none.
+func TextOf(value any) string {
+	t, _, _ := Of(&value, "")
+	return Text(t)
 }
 
 // longList is the most entries that a list is written out with.

@@ -21,15 +21,15 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/trained"
 )
 
 // network is the network as it was trained.
 var network = nets.MLP{Layers: dul.Density{InitStd: 0.1}, Widths: []int{20}}
 
 // handler takes an input as a list of numbers and, where the data have categories, of words, with null for a missing cell, and
-// returns an experiment.Answer. For several inputs, a list of such lists, it returns a list of answers.
-func handler(o *experiment.Opened) http.Handler {
+// returns an trained.Answer. For several inputs, a list of such lists, it returns a list of answers.
+func handler(o *trained.Opened) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		table, several, err := tableOf(http.MaxBytesReader(w, r.Body, 1<<20), o.Columns())
 		if err != nil {
@@ -102,7 +102,7 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: serve FILE.safetensors")
 	}
-	o, err := experiment.Open(os.Args[1], network, likelihood.Gaussian{})
+	o, err := trained.Open(os.Args[1], network, likelihood.Gaussian{})
 	if err != nil {
 		log.Fatal(err)
 	}

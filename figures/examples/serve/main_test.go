@@ -28,10 +28,11 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/trained"
 )
 
-// trained is the file of a small trained network, and the scale of its target.
-func trained(t *testing.T) (file string, d experiment.Data) {
+// fitted is the file of a small trained network, and the scale of its target.
+func fitted(t *testing.T) (file string, d experiment.Data) {
 	t.Helper()
 	set := &datasets.Regression{Name: "mine", N: 40, D: 2}
 	for i := range set.N {
@@ -58,8 +59,8 @@ func TestInPython(t *testing.T) {
 		}
 		return string(out)
 	}
-	file, d := trained(t)
-	o := must.Get(experiment.Open(file, network, likelihood.Gaussian{}))(t)
+	file, d := fitted(t)
+	o := must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
 	backend := must.Get(gobackend.New(""))(t)
 	program, shape, err := o.Exec(backend)
 	must.Do(t, err)
@@ -120,8 +121,8 @@ func TestInPython(t *testing.T) {
 
 // 64 clients ask at once, and each gets the answer to its own question.
 func TestClients(t *testing.T) {
-	file, _ := trained(t)
-	o := must.Get(experiment.Open(file, network, likelihood.Gaussian{}))(t)
+	file, _ := fitted(t)
+	o := must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
 	server := httptest.NewServer(handler(o))
 	defer server.Close()
 	ask := func(question string) (int, string) {

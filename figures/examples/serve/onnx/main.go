@@ -8,7 +8,7 @@
 //	python figures/examples/serve/onnx/predict.py network.onnx 0.1 2.5
 //
 // It needs a C compiler. Python's package onnxruntime has the library in its folder capi. The file takes any number of rows x, and
-// the seed of the noise, and computes a draw for each row (see experiment.Opened.Exec).
+// the seed of the noise, and computes a draw for each row (see trained.Opened.Exec).
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/trained"
 )
 
 // network is the network as it was trained.
@@ -39,7 +39,7 @@ func main() {
 }
 
 func export(from, to string) error {
-	o, err := experiment.Open(from, network, likelihood.Gaussian{})
+	o, err := trained.Open(from, network, likelihood.Gaussian{})
 	if err != nil {
 		return err
 	}
