@@ -44,6 +44,20 @@ func CheckInputs(x Inputs, others ...Inputs) error {
 	return fmt.Errorf("there are inputs of type %T; want nets.Floats or nets.Pixels", x)
 }
 
+// First returns the first n of several inputs, or all if there are fewer.
+func First(x Inputs, n int) Inputs {
+	n = min(n, x.Len())
+	switch x := x.(type) {
+	case Floats:
+		x.Values = x.Values[:n*x.Size()]
+		return x
+	case Pixels:
+		x.Bytes = x.Bytes[:n*x.Size()]
+		return x
+	}
+	return x
+}
+
 // shapeOf is the type and the shape of one input.
 func shapeOf(x Inputs) string {
 	switch x := x.(type) {

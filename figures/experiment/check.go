@@ -106,7 +106,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	}
 	var alone []float64
 	for i, size := range []int{1, e.Recipe.BatchSize, max(e.Recipe.PredictBatch, 128)} {
-		x := firstInputs(d.Train.Inputs, max(size, 4))
+		x := nets.First(d.Train.Inputs, max(size, 4))
 		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: size, Coherent: e.Recipe.Coherent})
 		if err != nil {
 			return err
@@ -118,20 +118,6 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 		}
 	}
 	return nil
-}
-
-// firstInputs are at most the first n of several inputs.
-func firstInputs(x nets.Inputs, n int) nets.Inputs {
-	n = min(n, x.Len())
-	switch x := x.(type) {
-	case nets.Floats:
-		x.Values = x.Values[:n*x.Size()]
-		return x
-	case nets.Pixels:
-		x.Bytes = x.Bytes[:n*x.Size()]
-		return x
-	}
-	return x
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs

@@ -272,7 +272,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	x, options := inputsOf(sets), predict.Options{Samples: 1, BatchSize: math.MaxInt, Training: m.Replicas == 0}
 	if f.first().group.images {
 		options.BatchSize = startBatch
-		x[0] = firstInputs(x[0], startImages)
+		x[0] = nets.First(x[0], startImages)
 	}
 	found, err := predict.SampleReplicas(ctx, m, x, options)
 	if err != nil {

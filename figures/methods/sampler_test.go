@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -20,6 +23,12 @@ import (
 // ran are the results of methods on y = sin x, or with two classes on whether sin x > 0.
 func ran(t *testing.T, classes, epochs int, list ...experiment.Method) []experiment.Result {
 	t.Helper()
+	experiments := must.Get(sines(classes).Experiments(experiment.Adam(epochs, 20, 0.03), 1, list...))(t)
+	return must.Get(experiment.Run(t.Context(), experiments...))(t)
+}
+
+// sines is the task of ran.
+func sines(classes int) experiment.Task {
 	set := &datasets.Regression{Name: "sines", D: 1, N: 60}
 	for i := range set.N {
 		x := float64(i) / 8
@@ -33,8 +42,7 @@ func ran(t *testing.T, classes, epochs int, list ...experiment.Method) []experim
 	if classes > 0 {
 		task.Likelihood, task.Metrics = likelihood.Categorical{Classes: classes}, []experiment.Metric{experiment.Classification}
 	}
-	experiments := must.Get(task.Experiments(experiment.Adam(epochs, 20, 0.03), 1, list...))(t)
-	return must.Get(experiment.Run(t.Context(), experiments...))(t)
+	return task
 }
 
 // changed is a method with another Sampler.
@@ -71,6 +79,28 @@ func TestLaplaceSampler(t *testing.T) {
 	for _, p := range []interface{ Check() error }{LaplaceSampler{Draws: -1}, LaplaceSampler{PriorPrecision: math.NaN()}, SWAGSampler{Start: 1, Rank: 2, Draws: 1}, SWAGSampler{Rank: 1, Draws: 1}, SWAGSampler{Rank: 2}} {
 		if p.Check() == nil {
 			t.Errorf("%+v has no error", p)
+		}
+	}
+}
+
+// A network whose outputs are not those of its layer "output" is refused before training.
+func TestLastLayer(t *testing.T) {
+	for name, build := range map[string]func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node{
+		"no such layer": func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node {
+			return l.Dense(s.In("last"), x, n)
+		},
+		"a function of it": func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node {
+			return graph.Tanh(l.Dense(s.In("output"), x, n))
+		},
+		"a layer above": func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node {
+			return l.Dense(s.In("last"), l.Dense(s.In("output"), x, 3), n)
+		},
+	} {
+		task := sines(0)
+		task.Network = nets.Func{Name: name, Build: build}
+		_, err := experiment.Run(t.Context(), must.Get(task.Experiments(experiment.Adam(1, 20, 0.03), 1, Laplace))(t)...)
+		if err == nil || !strings.Contains(err.Error(), `build its last layer by layers.Dense(s.In("output"), ...)`) {
+			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
 }

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -59,7 +62,7 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 		return nil, err
 	}
 	defer m.Backend.Finalize()
-	bare, err := e.Task.Network.Over(nets.Headless{Layers: e.Method.Layers})
+	bare, err := withoutLastLayer(ctx, e, d, m.Backend)
 	if err == nil {
 		err = train.Trainer{Settings: e.Recipe.Settings, Progress: reported(progress)}.Fit(ctx, m, d.Train)
 	}
@@ -67,15 +70,14 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 		return nil, err
 	}
 	trained, err := predict.Sample(ctx, m.With(bare), d.Train.Inputs, predict.Options{Samples: 1})
-	weights, _, weightsErr := params.Values(m.Store, model.JoinPath(nets.HeadScope, "weights"))
-	bias, _, biasErr := params.Values(m.Store, model.JoinPath(nets.HeadScope, "bias"))
-	if err := errors.Join(err, weightsErr, biasErr); err != nil {
+	layer, outputs, layerErr := lastLayer(m)
+	if err := errors.Join(err, layerErr); err != nil {
 		return nil, err
 	}
 	last, variance := (*baselines.LastLayer)(nil), []float64(nil)
-	laplace, layer := baselines.Laplace{PriorPrecision: l.PriorPrecision}, append(weights, bias...)
+	laplace := baselines.Laplace{PriorPrecision: l.PriorPrecision}
 	if !gaussian {
-		last, err = laplace.Classification(trained.Outputs[0], trained.Width, layer, len(bias))
+		last, err = laplace.Classification(trained.Outputs[0], trained.Width, layer, outputs)
 	} else if variance, err = m.NoiseVariances(); err == nil {
 		last, err = laplace.Regression(trained.Outputs[0], trained.Width, layer, variance[0])
 	}
@@ -87,7 +89,7 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 		if err != nil {
 			return nil, err
 		}
-		found, features := &predict.Prediction{Likelihood: m.Likelihood, Width: len(bias), LastConvolution: -1}, at.Outputs[0]
+		found, features := &predict.Prediction{Likelihood: m.Likelihood, Width: outputs, LastConvolution: -1}, at.Outputs[0]
 		if gaussian {
 			mean, std := last.Moments(features)
 			for i, v := range std {
@@ -102,10 +104,46 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 			logits = append(logits, last.Draw(features, rand.New(rand.NewPCG(m.Seeds()[0], uint64(draw))).NormFloat64))
 		}
 		if found.Probabilities = last.Probit(features); l.Draws > 0 {
-			found.Probabilities, found.MutualInformation = metrics.MeanProbabilities(logits, len(bias)), metrics.MutualInformation(logits, len(bias))
+			found.Probabilities, found.MutualInformation = metrics.MeanProbabilities(logits, outputs), metrics.MutualInformation(logits, outputs)
 		}
 		return found, nil
 	})
+}
+
+// lastLayer are the weights of the dense layer at nets.HeadScope, the biases in the last row, [(width+1)*outputs] row-major.
+func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
+	weights, _, err := params.Values(m.Store, model.JoinPath(nets.HeadScope, "weights"))
+	bias, _, biasErr := params.Values(m.Store, model.JoinPath(nets.HeadScope, "bias"))
+	return append(weights, bias...), len(bias), errors.Join(err, biasErr)
+}
+
+// withoutLastLayer is the network of an experiment, which returns the input of its last layer. It is an error if the outputs of the
+// untrained network are not this layer's.
+func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data, backend compute.Backend) (nets.Network, error) {
+	bare, err := e.Task.Network.Over(nets.Headless{Layers: e.Method.Layers})
+	m, modelErr := e.NewModel(backend, d, 0)
+	if err := errors.Join(err, modelErr); err != nil {
+		return nil, err
+	}
+	x, one := nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
+	whole, err := predict.Sample(ctx, m.With(m.Network), x, one)
+	if err != nil {
+		return nil, err
+	}
+	features, err := predict.Sample(ctx, m.With(bare), x, one)
+	layer, outputs, layerErr := lastLayer(m)
+	if errors.Join(err, layerErr) == nil && len(layer) == (features.Width+1)*outputs && whole.Width == outputs {
+		var linear mat.Dense
+		inputs := features.Width * outputs
+		linear.Mul(mat.NewDense(x.Len(), features.Width, features.Outputs[0]), mat.NewDense(features.Width, outputs, layer[:inputs]))
+		for i := range x.Len() {
+			floats.Add(linear.RawRowView(i), layer[inputs:])
+		}
+		if floats.Distance(linear.RawMatrix().Data, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1)) {
+			return bare, nil
+		}
+	}
+	return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), and do nothing with its result", e.Task.Network, nets.HeadScope)
 }
 
 // SWAGSampler predicts by networks that are drawn from baselines.SWAG. After the part Start of the training steps the learning

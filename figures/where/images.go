@@ -127,9 +127,8 @@ func halved(d train.Dataset, stats datasets.ChannelStats) train.Dataset {
 
 // firstOf are the first images of a set.
 func firstOf(d train.Dataset) train.Dataset {
-	n, pixels := min(fewShown, d.Len()), d.Inputs.(nets.Pixels)
-	pixels.Bytes = pixels.Bytes[:n*pixels.Size()]
-	return train.Dataset{Labels: d.Labels[:n], Inputs: pixels}
+	x := nets.First(d.Inputs, fewShown)
+	return train.Dataset{Labels: d.Labels[:x.Len()], Inputs: x}
 }
 
 // The metrics of labelledImages that are not of one set.
