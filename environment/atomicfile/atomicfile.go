@@ -24,9 +24,9 @@ const (
 // Write replaces the file at path by what fill writes. An error of fill, or of
 // the disk, is returned wrapped with the path, and the old file stays.
 //
-// A file keeps its mode; a new one has 0666 less the umask. Links are followed. What another program or another name would lose
-// by the renaming is written in place, once fill is done: pipes, devices, open files of a process such as /dev/stdout, and files
-// with a second hard link.
+// A file keeps its mode, and its owner if this user may give files away; a new one has mode 0666 less the umask. Links are
+// followed. What another program or another name would lose by the renaming is written in place, once fill is done: pipes,
+// devices, open files of a process such as /dev/stdout, and files with a second hard link.
 func Write(path string, fill func(w io.Writer) error) error {
 	target, old, err := follow(path)
 	if err == nil && old != nil && !old.IsDir() && (!old.Mode().IsRegular() || hasLinks(old)) {
@@ -98,9 +98,14 @@ func replace(path string, old fs.FileInfo, fill func(w io.Writer) error) (err er
 			err = errors.Join(err, os.Remove(name))
 		}
 	}()
-	err = fill(f)
-	if err == nil && old != nil {
+	if old != nil {
+		if stat, is := old.Sys().(*syscall.Stat_t); is {
+			_ = f.Chown(int(stat.Uid), int(stat.Gid)) // most users may not
+		}
 		err = f.Chmod(old.Mode().Perm())
+	}
+	if err == nil {
+		err = fill(f)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -108,11 +113,9 @@ func replace(path string, old fs.FileInfo, fill func(w io.Writer) error) (err er
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(name, path); err != nil {
-		return err
-	}
-	renamed = true
-	return nil
+	err = os.Rename(name, path)
+	renamed = err == nil
+	return err
 }
 
 // WriteBytes replaces the file at path by one with the given content.

@@ -51,23 +51,38 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
-// A new file has a mode by the umask, and one that is there keeps its own.
+// A new file has a mode by the umask. One that is there keeps its own, from the first byte, and its owner.
 func TestMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	mode := func() fs.FileMode { return must.Get(os.Stat(path))(t).Mode() }
+	mode := func(path string) fs.FileMode { return must.Get(os.Stat(path))(t).Mode() }
 	for _, umask := range []int{0o077, 0o002} {
 		before := syscall.Umask(umask)
 		write(t, path, "new")
 		syscall.Umask(before)
-		if want := fs.FileMode(0o666 &^ umask); mode() != want {
-			t.Errorf("a new file under umask %o: %v, want %v", umask, mode(), want)
+		if want := fs.FileMode(0o666 &^ umask); mode(path) != want {
+			t.Errorf("a new file under umask %o: %v, want %v", umask, mode(path), want)
 		}
-		must.Do(t, os.Chmod(path, 0o640))
-		write(t, path, "newer")
-		if mode() != 0o640 {
-			t.Errorf("a file of mode 640 has %v", mode())
+		for _, want := range []fs.FileMode{0o600, 0o646} {
+			must.Do(t, os.Chmod(path, want))
+			must.Do(t, atomicfile.Write(path, func(w io.Writer) error {
+				if got := mode(w.(*os.File).Name()); got != want {
+					t.Errorf("what replaces a file of mode %v has %v while it is written", want, got)
+				}
+				return nil
+			}))
+			if mode(path) != want {
+				t.Errorf("a file of mode %v has %v", want, mode(path))
+			}
 		}
 		must.Do(t, os.Remove(path))
+	}
+	write(t, path, "another user's")
+	if os.Chown(path, 1234, 5678) != nil {
+		return // this user may not give files away
+	}
+	write(t, path, "new")
+	if stat := must.Get(os.Stat(path))(t).Sys().(*syscall.Stat_t); stat.Uid != 1234 || stat.Gid != 5678 {
+		t.Errorf("a file of user 1234 and group 5678 has %d and %d", stat.Uid, stat.Gid)
 	}
 }
 
@@ -124,59 +139,39 @@ func TestNoRegularFile(t *testing.T) {
 	}
 }
 
-// failures are what may go wrong while contents are written, and what the error
-// must say.
-var failures = map[string]struct {
-	err  error
-	says string
-}{
-	"disk full":     {&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "free some space"},
-	"quota":         {syscall.EDQUOT, "free some space"},
-	"no permission": {&fs.PathError{Op: "write", Path: "x", Err: syscall.EACCES}, "not allowed to write"},
-	"other":         {io.ErrUnexpectedEOF, "unexpected EOF"},
-}
-
+// A failure leaves the old file and nothing else, and its error names the file and says what to do.
 func TestFailedWriteLeavesTheOldFile(t *testing.T) {
-	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
-			path := filepath.Join(folder, "a.txt")
-			write(t, path, "old")
-			err := atomicfile.Write(path, func(w io.Writer) error {
-				if _, err := io.WriteString(w, "half of the n"); err != nil {
-					return err
-				}
-				return failure.err
-			})
-			if !errors.Is(err, failure.err) {
-				t.Fatalf("the error is %v, want one that wraps %v", err, failure.err)
-			}
-			if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), failure.says) {
-				t.Errorf("the error %q does not name the file or say %q", err, failure.says)
-			}
-			require(t, path, "old")
-			if got := names(t, folder); got != "a.txt" {
-				t.Errorf("the folder holds %s", got)
-			}
-		})
-	}
-}
-
-func TestPanicLeavesTheOldFile(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a.txt")
 	write(t, path, "old")
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the panic of fill was swallowed")
+	for says, failure := range map[string]error{
+		"free some space":                         &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
+		"your share of it":                        syscall.EDQUOT,
+		"not allowed to write in " + folder + ";": &fs.PathError{Op: "write", Path: "x", Err: syscall.EACCES},
+		"unexpected EOF":                          io.ErrUnexpectedEOF,
+		"a panic":                                 nil,
+	} {
+		func() {
+			defer func() {
+				if reason := recover(); (reason != nil) != (failure == nil) {
+					t.Errorf("%s: %v", says, reason)
+				}
+			}()
+			err := atomicfile.Write(path, func(w io.Writer) error {
+				must.Get(io.WriteString(w, "half of the n"))(t)
+				if failure == nil {
+					panic(says)
+				}
+				return failure
+			})
+			if !errors.Is(err, failure) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), says) {
+				t.Errorf("the error is %v, want one that wraps %v, names the file and says %q", err, failure, says)
 			}
 		}()
-		_ = atomicfile.Write(path, func(io.Writer) error { panic("no more") })
-	}()
-	require(t, path, "old")
-	if got := names(t, folder); got != "a.txt" {
-		t.Errorf("the folder holds %s", got)
+		require(t, path, "old")
+		if got := names(t, folder); got != "a.txt" {
+			t.Errorf("%s: the folder holds %s", says, got)
+		}
 	}
 }
 
@@ -206,45 +201,21 @@ func TestMissingFolder(t *testing.T) {
 	}
 }
 
-func TestFolderThatMayNotBeWritten(t *testing.T) {
-	folder := t.TempDir()
-	must.Do(t, os.Chmod(folder, 0o555))
-	if err := os.WriteFile(filepath.Join(folder, "probe"), nil, 0o600); err == nil {
-		t.Skip("this user may write everywhere")
-	}
-	err := atomicfile.WriteBytes(filepath.Join(folder, "a"), nil)
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "not allowed to write in "+folder) {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-// A killed writer's temporaries go, and nothing else does.
+// A killed writer's temporary files go, and nothing else does.
 func TestRemoveLeftovers(t *testing.T) {
 	folder := t.TempDir()
-	keep := []string{".hidden", "a.part", "b"}
-	for _, name := range append(keep, ".c.txt.123.part") {
-		must.Do(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
+	const keep = ".hidden a.part b"
+	for name := range strings.FieldsSeq(keep) {
+		write(t, filepath.Join(folder, name), "")
 	}
-	must.Do(t, atomicfile.RemoveLeftovers(folder))
-	if got := names(t, folder); got != strings.Join(keep, " ") {
-		t.Errorf("the folder holds %s, want %v", got, keep)
-	}
-}
-
-// What a writer that was killed leaves is what RemoveLeftovers knows.
-func TestTemporariesAreLeftovers(t *testing.T) {
-	folder := t.TempDir()
-	moved := filepath.Join(folder, "moved")
-	must.Do(t, os.Mkdir(moved, 0o755))
-	check := func() error {
-		before := names(t, folder)
-		must.Do(t, atomicfile.RemoveLeftovers(folder))
-		if got := names(t, folder); got != "moved" || before == "moved" {
-			t.Errorf("of %s the removal leaves %s", before, got)
+	err := atomicfile.Write(filepath.Join(folder, "c.txt"), func(io.Writer) error {
+		if got := names(t, folder); len(got) <= len(keep) {
+			t.Errorf("while a file is written the folder holds %s", got)
 		}
-		return errors.New("stop")
-	}
-	if err := atomicfile.Write(filepath.Join(folder, "a"), func(io.Writer) error { return check() }); err == nil {
-		t.Error("no error")
+		must.Do(t, atomicfile.RemoveLeftovers(folder))
+		return nil
+	})
+	if got := names(t, folder); got != keep || err == nil {
+		t.Errorf("the folder holds %s, want %s and an error: %v", got, keep, err)
 	}
 }
