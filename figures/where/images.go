@@ -145,7 +145,7 @@ func labelledImages(p *experiment.Predictions) (map[string]float64, error) {
 	var nlls, eces []float64
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		if s.Set == cifar.TestSet {
+		if s.Set == cifar.TestSet && s.MutualInformation != nil { // which a closed form has not
 			found[mutualInformation] = stat.Mean(s.MutualInformation, nil)
 		}
 		if s.Labels == nil || s.Set == cifar.TestSet || s.Set == cifar.HeldOutSet {
@@ -278,6 +278,7 @@ func allRuns(m experiment.Method, level string, rate float64) experiment.Experim
 type imageStudy struct {
 	name     string // of its table
 	arms     []experiment.Experiments
+	later    []experiment.Experiments // arms that were added: they have rows, and no part in tests
 	ensemble experiment.Experiment
 	levels   []imageLevel
 	scores   []tables.Number
@@ -311,6 +312,9 @@ func allStudy() imageStudy {
 	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore("Accuracy", experiment.MetricAccuracy, true),
 		imageScore("AUROC, SVHN, by energy", "ood_"+cifar.SVHNExcerpt+"_auroc"+cifar.ByEnergy, true), imageScores[len(imageScores)-1])
 	q.arms = []experiment.Experiments{allRuns(methods.Deterministic, "", 0), allRuns(methods.MCDropout, "", 0)}
+	for _, m := range []experiment.Method{methods.Laplace, methods.LaplaceDraws, methods.SWAG} {
+		q.later = append(q.later, allRuns(m, "", 0))
+	}
 	for _, l := range noiseRates {
 		level := imageLevel{l.name, allRuns(methods.Density, l.name, l.rate), allRuns(methods.DensityMean, l.name, l.rate)}
 		q.levels, q.arms = append(q.levels, level), append(q.arms, level.ours, level.theirs)
@@ -321,12 +325,12 @@ func allStudy() imageStudy {
 	return q
 }
 
-// trainings are the experiments of all arms, all of one seed before the next. The ensemble is made of the predictions of the plain
+// trainings are the experiments of all arms, all of one seed before the next, and then the later ones. The ensemble is made of the predictions of the plain
 // networks.
 func (q imageStudy) trainings() experiment.Experiments {
 	all := slices.Concat(q.arms...)
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int { return cmp.Compare(a.Seed, b.Seed) })
-	return all
+	return append(all, slices.Concat(q.later...)...)
 }
 
 // imageScores are the columns of question 10, of which the first comparedScores are compared.
@@ -388,9 +392,9 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 		s.Add("means over trainings", name, cells...)
 	}
 	var complete []experiment.Experiments // the arms that lack no run
-	for _, runs := range append(slices.Clone(q.arms), experiment.Experiments{q.ensemble}) {
+	for i, runs := range slices.Concat(q.arms, q.later, []experiment.Experiments{{q.ensemble}}) {
 		add(runs[0].Method.Name, runs, "")
-		if len(runs) > 1 && of(runs, experiment.MetricNLL).Complete() {
+		if i < len(q.arms) && of(runs, experiment.MetricNLL).Complete() {
 			complete = append(complete, runs)
 		}
 	}
