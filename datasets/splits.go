@@ -66,14 +66,12 @@ func (s Split) HoldOut(part float64, seed uint64) Split {
 // MeanError returns the root mean squared error on the test part if you predict the mean of the training targets, in
 // the unit of the target.
 func (r *Regression) MeanError(split Split) float64 {
-	_, train := r.Take(split.Train)
-	_, test := r.Take(split.Test)
 	mean, squares := 0.0, 0.0
-	for _, y := range train {
-		mean += y / float64(len(train))
+	for _, i := range split.Train {
+		mean += r.Y[i] / float64(len(split.Train))
 	}
-	for _, y := range test {
-		squares += (y - mean) * (y - mean) / float64(len(test))
+	for _, i := range split.Test {
+		squares += (r.Y[i] - mean) * (r.Y[i] - mean) / float64(len(split.Test))
 	}
 	return math.Sqrt(squares)
 }

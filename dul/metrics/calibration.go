@@ -64,19 +64,24 @@ func (o Outcomes) Reliability(bins int) []Bin {
 
 // ECEAt returns a function for Bootstrap that computes the ECE of a resample.
 func (o Outcomes) ECEAt(bins int) func(counts []float64) float64 {
-	places := o.binned(bins)
-	gaps := make([]float64, len(places)) // right or not, less the confidence
-	for i, c := range o.Confidence {
-		if gaps[i] = -c; o.Right[i] {
-			gaps[i] = 1 - c
+	gaps, members := make([]float64, len(o.Right)), make([][]int32, bins)
+	for i, b := range o.binned(bins) {
+		if gaps[i] = -o.Confidence[i]; o.Right[i] { // right or not, less the confidence
+			gaps[i] = 1 - o.Confidence[i]
 		}
+		members[b] = append(members[b], int32(i))
 	}
 	return func(counts []float64) float64 {
-		sums := make([]float64, bins)
-		for i, count := range counts {
-			sums[places[i]] += count * gaps[i]
+		same("counts", len(counts), "confidence", len(gaps))
+		total := 0.0
+		for _, bin := range members {
+			sum := 0.0
+			for _, i := range bin {
+				sum += counts[i] * gaps[i]
+			}
+			total += math.Abs(sum)
 		}
-		return floats.Norm(sums, 1) / floats.Sum(counts)
+		return total / floats.Sum(counts)
 	}
 }
 

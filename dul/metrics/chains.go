@@ -93,7 +93,7 @@ func newHalves(all [][]float64) halves {
 	if floats.HasNaN(draws) {
 		return halves{within: math.NaN(), total: math.NaN()}
 	}
-	scores := midranks(draws)
+	scores := Midranks(draws)
 	for i, rank := range scores {
 		scores[i] = distuv.UnitNormal.Quantile((rank - 0.375) / (float64(len(scores)) + 0.25))
 	}

@@ -105,11 +105,12 @@ func Spearman(x, y []float64) float64 {
 	if floats.HasNaN(x) || floats.HasNaN(y) {
 		return math.NaN()
 	}
-	return stat.Correlation(midranks(x), midranks(y), nil)
+	return stat.Correlation(Midranks(x), Midranks(y), nil)
 }
 
-// midranks are the ranks of values, from 1; equal values share the mean of their ranks.
-func midranks(values []float64) []float64 {
+// Midranks returns the ranks of values, from 1; equal values share the mean of their ranks. Spearman is Pearson's correlation of
+// them, which is faster to compute for many permutations.
+func Midranks(values []float64) []float64 {
 	ranks := make([]float64, len(values))
 	order := ascending(values)
 	for first := 0; first < len(order); {

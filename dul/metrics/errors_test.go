@@ -54,7 +54,7 @@ func TestMistakesPanicAndNaNGivesNaN(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	sweep, none := NewRanks(bad, kinds).Sweep(nil), NewRanks(half, make([]bool, 2)).Sweep(nil)
+	sweep, none := NewRanks(bad, kinds).Sweep(), NewRanks(half, make([]bool, 2)).Sweep()
 	for name, v := range map[string]float64{
 		"mean of nothing": Mean(nil), "RMSE": RMSE(bad, bad), "NLL": MonteCarloNLL([]float64{nan}, one, one, 1), "CRPS": MonteCarloCRPS([]float64{nan}, one, one, 1),
 		"coverage": MonteCarloCoverage([]float64{nan}, one, one, 0.9), "probabilities": MeanProbabilities([][]float64{{nan, 1}}, 2)[1], "accuracy": Accuracy([]float64{nan, 0.5}, 2, []int{1}),

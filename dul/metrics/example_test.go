@@ -14,7 +14,7 @@ var (
 	positive = each(12, func(i int) bool { return labels[i] == 1 })
 	probs    = each(24, func(i int) float64 { return [2]float64{1 - class1[i/2], class1[i/2]}[i%2] })
 	outcomes = metrics.NewOutcomes(probs, 2, labels)
-	sweep    = metrics.NewRanks(class1, positive).Sweep(nil)
+	sweep    = metrics.NewRanks(class1, positive).Sweep()
 
 	points    = [][]float64{{0}, {1}, {2}, {3}}
 	exactly   = [][]float64{{0}, {0}, {0}, {0}}

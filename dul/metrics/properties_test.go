@@ -30,17 +30,17 @@ func scores(rng *rand.Rand, n int) (score []float64, positive []bool) {
 }
 
 func auprc(score []float64, positive []bool) float64 {
-	return NewRanks(score, positive).Sweep(nil).AUPRC()
+	return NewRanks(score, positive).Sweep().AUPRC()
 }
 
 func averagePrecision(score []float64, positive []bool) float64 {
-	return NewRanks(score, positive).Sweep(nil).AveragePrecision()
+	return NewRanks(score, positive).Sweep().AveragePrecision()
 }
 
 func fpr95(score []float64, positive []bool) float64 { return fprAtTPR(score, positive, 0.95) }
 
 func fprAtTPR(score []float64, positive []bool, tpr float64) float64 {
-	return NewRanks(score, positive).Sweep(nil).FPRAtTPR(tpr)
+	return NewRanks(score, positive).Sweep().FPRAtTPR(tpr)
 }
 
 // Samples that agree tell nothing about the weights: 0, and not a little less.

@@ -17,28 +17,33 @@ import (
 // package, and a larger score is stranger. If you negate the scores and swap the kinds instead, AUROC is the same, but
 // AUPRC, AveragePrecision and FPRAtTPR are not.
 func AUROC(score []float64, positive []bool) float64 {
-	return NewRanks(score, positive).Sweep(nil).AUROC()
+	return NewRanks(score, positive).Sweep().AUROC()
 }
 
 // Ranks is the order of N examples by score. It is sorted once, so that ranking metrics of many resamples (see
 // Bootstrap) need no sorting.
 type Ranks struct {
-	group    []int32 // each example's place among the different scores, 0 for the largest
-	positive []bool
-	groups   int
-	nan      bool // whether a score is NaN
+	place     []int32 // of each example among the different scores, 0 for the largest; of negative ones, that plus groups
+	groups    int
+	nan       bool      // whether a score is NaN
+	harmonics []float64 // 1 + 1/2 + ... + 1/k, for k from 0 to N
 }
 
 // NewRanks returns the examples sorted by score. It panics if the lists have different lengths.
 func NewRanks(score []float64, positive []bool) *Ranks {
 	same("positive", len(positive), "score", len(score))
 	order := ascending(score)
-	r := &Ranks{group: make([]int32, len(score)), positive: slices.Clone(positive), groups: 1, nan: floats.HasNaN(score)}
+	r := &Ranks{place: make([]int32, len(score)), groups: 1, nan: floats.HasNaN(score), harmonics: make([]float64, len(score)+1)}
 	for k := len(order) - 1; k >= 0; k-- {
 		if k+1 < len(order) && order[k].value != order[k+1].value {
 			r.groups++
 		}
-		r.group[order[k].index] = int32(r.groups - 1)
+		r.place[order[k].index] = int32(r.groups - 1)
+	}
+	for i, is := range positive {
+		if r.harmonics[i+1] = r.harmonics[i] + 1/float64(i+1); !is {
+			r.place[i] += int32(r.groups)
+		}
 	}
 	return r
 }
@@ -62,25 +67,27 @@ func ascending(values []float64) []ordered {
 	return order
 }
 
-// Sweep returns the examples for ranking metrics, each as often as counts says (see Bootstrap); nil means once.
-func (r *Ranks) Sweep(counts []float64) Sweep {
+// Sweep returns the examples for ranking metrics, each once.
+func (r *Ranks) Sweep() Sweep {
+	return r.sweep(slices.Repeat([]float64{1}, len(r.place)), make([]int32, 2*r.groups))
+}
+
+// At returns a function for Bootstrap that computes a number of the sweep of a resample. It is not for several goroutines.
+func (r *Ranks) At(number func(Sweep) float64) func(counts []float64) float64 {
 	both := make([]int32, 2*r.groups)
-	s := Sweep{hits: both[:r.groups:r.groups], misses: both[r.groups:]}
-	if counts != nil {
-		same("counts", len(counts), "the ranks", len(r.group))
+	return func(counts []float64) float64 { return number(r.sweep(counts, both)) }
+}
+
+// sweep is Sweep with each example as often as counts says; both is memory for it.
+func (r *Ranks) sweep(counts []float64, both []int32) Sweep {
+	same("counts", len(counts), "the ranks", len(r.place))
+	clear(both)
+	for i, place := range r.place {
+		both[place] += int32(counts[i])
 	}
-	for i, group := range r.group {
-		count := 1.0
-		if counts != nil {
-			count = counts[i]
-		}
-		if r.positive[i] {
-			s.hits[group] += int32(count)
-			s.positives += count
-		} else {
-			s.misses[group] += int32(count)
-			s.negatives += count
-		}
+	s := Sweep{hits: both[:r.groups], misses: both[r.groups:], harmonics: r.harmonics}
+	for g, hits := range s.hits {
+		s.positives, s.negatives = s.positives+float64(hits), s.negatives+float64(s.misses[g])
 	}
 	if r.nan {
 		s.positives, s.negatives = math.NaN(), math.NaN() // what is divided by them is NaN
@@ -89,10 +96,11 @@ func (r *Ranks) Sweep(counts []float64) Sweep {
 }
 
 // Sweep has the numbers of positive and negative examples at each score, from the largest score down, from which all
-// ranking metrics are computed. Only Ranks.Sweep returns a usable one.
+// ranking metrics are computed. Ranks make it; its methods are for Ranks.At, too.
 type Sweep struct {
 	hits, misses         []int32 // of a resample, both may be 0 at a score
 	positives, negatives float64
+	harmonics            []float64
 }
 
 // AUROC returns the result of the function AUROC for the examples of the sweep.

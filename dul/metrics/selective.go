@@ -12,33 +12,21 @@ func AURC(confidence []float64, right []bool) float64 {
 	for i, r := range right {
 		wrong[i] = !r
 	}
-	return NewRanks(confidence, wrong).Sweep(nil).AURC()
+	return NewRanks(confidence, wrong).Sweep().AURC()
 }
 
 // AURC returns the result of the function AURC for the examples of the sweep. The score is the confidence, and the
 // positive examples are those with a wrong answer.
 func (s Sweep) AURC() float64 {
-	total, kept, wrong := 0.0, int32(0), int32(0)
+	total, kept, wrong := 0.0, 0, 0
 	for g, misses := range s.misses {
-		hits := s.hits[g]
-		if size := hits + misses; hits > 0 && misses > 0 {
-			// Of j random examples of this confidence the expected number of wrong ones is in proportion.
-			for j := int32(1); j <= size; j++ {
-				total += (float64(wrong) + float64(hits)*float64(j)/float64(size)) / float64(kept+j)
-			}
-			kept += size
-			wrong += hits
-			continue
-		}
-		for ; misses > 0; misses-- {
-			kept++
-			total += float64(wrong) / float64(kept)
-		}
-		for ; hits > 0; hits-- {
-			kept++
-			wrong++
-			total += float64(wrong) / float64(kept)
-		}
+		hits := int(s.hits[g])
+		size := hits + int(misses)
+		// Of j random examples of this confidence the expected number of wrong ones is share j, and the risks add up to
+		// sum_{j=1}^size (wrong + share j) / (kept + j).
+		share := float64(hits) / float64(max(size, 1))
+		total += share*float64(size) + (float64(wrong)-share*float64(kept))*(s.harmonics[kept+size]-s.harmonics[kept])
+		kept, wrong = kept+size, wrong+hits
 	}
 	return total / (s.positives + s.negatives)
 }

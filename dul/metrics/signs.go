@@ -32,7 +32,7 @@ func SignedRank(differences []float64) float64 {
 	for i, v := range d {
 		sizes[i] = math.Abs(v)
 	}
-	ranks := midranks(sizes)
+	ranks := Midranks(sizes)
 	total, sum := len(d)*(len(d)+1), 0
 	probability := make([]float64, total+1) // of each sum of ranks
 	probability[0] = 1

@@ -28,10 +28,9 @@ const (
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	ranks := ranksOf(inside, outside)
 	of := func(number func(metrics.Sweep) float64) Interval {
-		at := func(counts []float64) float64 { return number(ranks.Sweep(counts)) }
-		i := Interval{Value: at(nil)}
+		i := Interval{Value: number(ranks.Sweep())}
 		if !math.IsNaN(i.Value) {
-			i.Low, i.High = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)
+			i.Low, i.High = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, ranks.At(number))
 		}
 		return i
 	}

@@ -97,10 +97,9 @@ func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
 				right[i] = 1
 			}
 		}
-		ranks := metrics.NewRanks(s.outcomes.Confidence, wrong)
 		at := map[string]func(counts []float64) float64{
 			nll.Name: metrics.MeanAt(s.nll), brier.Name: metrics.MeanAt(s.brier), accuracy.Name: metrics.MeanAt(right), ece.Name: s.outcomes.ECEAt(judgedBins),
-			aurc.Name: func(counts []float64) float64 { return ranks.Sweep(counts).AURC() },
+			aurc.Name: metrics.NewRanks(s.outcomes.Confidence, wrong).At(metrics.Sweep.AURC),
 		}
 		judge := func(counts []float64) (values []float64) {
 			for _, n := range numbers {

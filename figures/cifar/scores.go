@@ -178,7 +178,7 @@ func (m measured) classes(test *experiment.Prediction) {
 
 // detection adds the ranking metrics of one score.
 func (m measured) detection(set, ending string, inside, outside []float64) {
-	sweep := ranksOf(inside, outside).Sweep(nil)
+	sweep := ranksOf(inside, outside).Sweep()
 	m[detectionMetric(set, "auroc")+ending] = sweep.AUROC()
 	m[detectionMetric(set, "auprc")+ending] = sweep.AUPRC()
 	if !strings.HasPrefix(ending, byLayer("")) {

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -227,8 +226,12 @@ var ErrNotFinite = errors.New("the metric is not finite")
 
 // notFinite are the metrics that are infinite or NaN.
 func notFinite(metrics map[string]float64) map[string]float64 {
-	all := maps.Clone(metrics)
-	maps.DeleteFunc(all, func(_ string, v float64) bool { return finite(v) })
+	all := map[string]float64{}
+	for name, v := range metrics {
+		if !finite(v) {
+			all[name] = v
+		}
+	}
 	return all
 }
 

@@ -60,10 +60,7 @@ func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) { return
 func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, bool) {
 	r, has := x.results[id]
 	x.asked.add(e, id, has)
-	if !has {
-		return r, false
-	}
-	return asIndexed(r.Of(e)), true
+	return asIndexed(r.Of(e)), has
 }
 
 // asIndexed is a result that has no metrics if it counts as diverged; see Index.
@@ -146,8 +143,12 @@ func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 // DivergedAlone is the verdict on experiments against a reference of which only one side diverged: report.Worse if all
 // were run and some diverged and none of the reference's, report.Better the other way round, and "" otherwise.
 func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
-	ours, _ := x.Summarize(Number{Optional: true}.Over(list))
-	theirs, _ := x.Summarize(Number{Optional: true}.Over(reference))
+	return divergedAlone(x.Results(list), x.Results(reference))
+}
+
+func divergedAlone(runs, reference []experiment.Result) string {
+	ours, _ := Mean{Number: Number{Optional: true}}.summarize(runs)
+	theirs, _ := Mean{Number: Number{Optional: true}}.summarize(reference)
 	all := func(s Summary) bool { return s.Wanted > 0 && s.Unmeasured+s.Diverged == s.Wanted }
 	switch {
 	case !all(ours) || !all(theirs) || (ours.Diverged > 0) == (theirs.Diverged > 0):

@@ -65,7 +65,6 @@ func (x *Index) Results(list experiment.Experiments) []experiment.Result {
 	all := make([]experiment.Result, len(list))
 	for i, id := range list.IDs() {
 		all[i], _ = x.find(list[i], id)
-		all[i] = all[i].Of(list[i])
 	}
 	return all
 }

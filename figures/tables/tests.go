@@ -59,7 +59,8 @@ func (f *Family[K]) AddTested(name K, x *Index, t Tested) {
 	if len(t.Of) == 0 || len(t.Other.Of) == 0 {
 		return
 	}
-	if verdict := x.DivergedAlone(t.Of, t.Other.Of); verdict != "" {
+	ours, theirs := x.Results(t.Of), x.Results(t.Other.Of)
+	if verdict := divergedAlone(ours, theirs); verdict != "" {
 		f.untested = append(f.untested, Test[K]{Of: name, Verdict: verdict})
 		return
 	}
@@ -71,7 +72,7 @@ func (f *Family[K]) AddTested(name K, x *Index, t Tested) {
 		f.TestTrain = testTrain(t.Of[0].Task.Data, splits)
 	}
 	n := len(f.higher)
-	f.Add(name, x.Units(t.Mean), x.Units(t.Other), 0)
+	f.Add(name, t.units(ours), t.Other.units(theirs), 0)
 	if len(f.higher) > n {
 		f.higher[n] = t.Higher
 	}

@@ -164,8 +164,9 @@ func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []data
 	case Gap:
 		splits = datasets.GapSplits(set)
 	case Hole:
+		z := standardised(set)
 		for _, m := range d.Measured() {
-			splits = append(splits, m.split(set))
+			splits = append(splits, m.split(set, z))
 		}
 	default:
 		if splits, err = datasets.GalSplits(d.Name); err != nil {
@@ -189,7 +190,11 @@ func (d Data) MeanError(split int) float64 {
 	if d.Name == Year {
 		return math.Inf(1)
 	}
-	all, _ := meanErrors.LoadOrStore(d, sync.OnceValue(d.computeMeanErrors))
+	d.HeldOut, d.Calibration = false, false // which change no test part, and of the training part only what it is used for
+	all, has := meanErrors.Load(d)
+	if !has {
+		all, _ = meanErrors.LoadOrStore(d, sync.OnceValue(d.computeMeanErrors))
+	}
 	return all.(func() []float64)()[split]
 }
 

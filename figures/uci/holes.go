@@ -61,13 +61,17 @@ var measured = sync.OnceValue(func() map[string][]Measured {
 // Measured are the splits with their measures, nil unless they are Gap or Hole.
 func (d Data) Measured() []Measured { return measured()[fmt.Sprintf("%s %v", d.Name, d.Kind)] }
 
-// split divides the rows of a set by a ball or a slab.
-func (m Measured) split(set *datasets.Regression) datasets.Split {
+// standardised are the inputs of a set, standardised by all of its rows.
+func standardised(set *datasets.Regression) []float64 {
 	all := make([]int, set.N)
 	for i := range all {
 		all[i] = i
 	}
-	z := datasets.FitScaler(set.X, set.D, all).Transform(set.X)
+	return datasets.FitScaler(set.X, set.D, all).Transform(set.X)
+}
+
+// split divides the rows of a set, of which z are the standardised inputs, by a ball or a slab.
+func (m Measured) split(set *datasets.Regression, z []float64) datasets.Split {
 	row := func(i int) []float64 { return z[i*set.D : (i+1)*set.D] }
 	direction, random := make([]float64, set.D), rand.New(rand.NewPCG(uint64(m.Number), 0))
 	for j := range direction {

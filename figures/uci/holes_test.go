@@ -21,7 +21,7 @@ func TestMeasuredSplits(t *testing.T) {
 			splits = splits[:0]
 			var distances, energies []float64
 			for _, m := range list {
-				splits, distances, energies = append(splits, m.split(set)), append(distances, m.Distance), append(energies, m.Energy)
+				splits, distances, energies = append(splits, m.split(set, standardised(set))), append(distances, m.Distance), append(energies, m.Energy)
 			}
 			if rho := metrics.Spearman(distances, energies); len(list) != 12 || math.Abs(rho) > 0.01 {
 				t.Errorf("%s: %d holes, rank correlation %.3f", of, len(list), rho)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/metrics"
@@ -102,15 +104,18 @@ func together(sets [][]measuredSplit, measure func(m measuredSplit) float64) (d 
 		d.P = 1
 		return d
 	}
-	random, shuffled, farther := rand.New(rand.NewPCG(bootstrapSeed, 0)), make([][]measuredSplit, len(sets)), 1
+	random, shuffled, farther := rand.New(rand.NewPCG(bootstrapSeed, 0)), []float64(nil), 1
+	var measured, differences [][]float64 // ranks, which a permutation keeps
+	for _, set := range sets {
+		measured, differences = append(measured, metrics.Midranks(valuesOf(set, measure))), append(differences, metrics.Midranks(valuesOf(set, difference)))
+	}
 	for range permutations {
-		for i, set := range sets {
-			shuffled[i] = slices.Clone(set)
-			random.Shuffle(len(set), func(a, b int) {
-				shuffled[i][a].difference, shuffled[i][b].difference = shuffled[i][b].difference, shuffled[i][a].difference
-			})
+		for i, ranks := range differences {
+			shuffled = append(shuffled[:0], ranks...)
+			random.Shuffle(len(ranks), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
+			of[i] = stat.Correlation(measured[i], shuffled, nil)
 		}
-		if math.Abs(metrics.Mean(correlations(shuffled, measure))) >= math.Abs(d.Mean)-1e-12 {
+		if math.Abs(metrics.Mean(of)) >= math.Abs(d.Mean)-1e-12 {
 			farther++
 		}
 	}
