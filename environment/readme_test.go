@@ -1,10 +1,12 @@
 package environment_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +73,57 @@ func TestReadme(t *testing.T) {
 			t.Errorf("piece %d: want %q in what\n%s\nprints: %v\n%s", i+1, want, lines, err, out)
 		}
 		lines = strings.Replace(lines, "go test", "go run", 1)
+	}
+}
+
+// The notebooks run with the Go kernel, are kept without outputs, and show at most 100 lines of code. In one with slides each
+// cell is marked, since nbconvert shows a cell that is not.
+func TestNotebooks(t *testing.T) {
+	paths := must.Get(filepath.Glob("../notebooks/*.ipynb"))(t)
+	if len(paths) == 0 {
+		t.Fatal("there is no notebook")
+	}
+	for _, path := range paths {
+		var notebook struct {
+			Metadata struct{ Kernelspec struct{ Name string } }
+			Cells    []struct {
+				Type     string `json:"cell_type"`
+				Source   []string
+				Outputs  []any
+				Count    *int `json:"execution_count"`
+				Metadata struct {
+					Tags      []string
+					Jupyter   struct{ Source_hidden bool }
+					Slideshow *struct{}
+				}
+			}
+		}
+		must.Do(t, json.Unmarshal(must.Get(os.ReadFile(path))(t), &notebook))
+		if kernel := notebook.Metadata.Kernelspec.Name; kernel != "gonb" {
+			t.Errorf("%s: the kernel is %q", path, kernel)
+		}
+		lines, marked := 0, 0
+		for i, cell := range notebook.Cells {
+			if len(cell.Outputs) > 0 || cell.Count != nil {
+				t.Errorf("%s: cell %d has outputs; clear them before you commit", path, i+1)
+			}
+			if cell.Metadata.Slideshow != nil {
+				marked++
+			}
+			if cell.Type != "code" || cell.Metadata.Jupyter.Source_hidden || slices.Contains(cell.Metadata.Tags, "hide-input") {
+				continue
+			}
+			for _, line := range cell.Source {
+				if strings.TrimSpace(line) != "" {
+					lines++
+				}
+			}
+		}
+		if lines == 0 || lines > 100 {
+			t.Errorf("%s shows %d lines of code, want 1 to 100; move code into a package", path, lines)
+		}
+		if marked != 0 && marked != len(notebook.Cells) {
+			t.Errorf("%s: %d of %d cells are marked for slides", path, marked, len(notebook.Cells))
+		}
 	}
 }

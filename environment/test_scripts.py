@@ -293,22 +293,6 @@ class Arguments(unittest.TestCase):
                 self.assertTrue(printed.startswith(f"Usage: ./environment/{command}"), printed)
 
 
-class Template(unittest.TestCase):
-    """A new notebook's first cell works, in any folder."""
-
-    def test_runs_anywhere(self):
-        with tempfile.TemporaryDirectory() as elsewhere, tempfile.TemporaryDirectory(dir=ROOT / "environment") as inside:
-            for folder in (elsewhere, inside):
-                with self.subTest(folder):
-                    path = Path(folder) / "new.ipynb"
-                    shutil.copy(HERE / "jupyter" / "template.ipynb", path)
-                    done = subprocess.run(
-                        [sys.executable, HERE / "notebookcheck.py", path, "--out", folder], check=False, capture_output=True, text=True, timeout=300
-                    )
-                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                    self.assertIn("308 examples of 6 inputs", (Path(folder) / "notebooks" / "new.ipynb").read_text())
-
-
 def start_lab(case, stdin=None, preexec_fn=None, **variables):
     """Starts JupyterLab for a class of tests. Returns its process, its address, and the token that it wants."""
     process = subprocess.Popen(

@@ -55,13 +55,5 @@ class Pages(unittest.TestCase):
         self.assertIn("onmessage = ", data["worker"])
 
 
-class Slides(unittest.TestCase):
-    def test_marks(self):
-        """In a notebook with slides each cell is marked: nbconvert shows one that is not."""
-        for path in NOTEBOOKS:
-            marked = {"slideshow" in cell["metadata"] for cell in json.loads(path.read_text())["cells"]}
-            self.assertEqual(len(marked), 1, path.name)
-
-
 if __name__ == "__main__":
     unittest.main(verbosity=2)
