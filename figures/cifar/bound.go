@@ -113,6 +113,14 @@ type Noise struct{ Std float64 }
 // MetricMutualInformation names the mean over test images of that of label and draw, in nats.
 const MetricMutualInformation = "mutual_information"
 
+// Check implements experiment.Program.
+func (n Noise) Check(e experiment.Experiment) error {
+	if _, is := e.Task.Data.(Images); !is || !(n.Std >= 0) {
+		return fmt.Errorf("cifar.Noise has the standard deviation %g and data of type %T; the stored network is for cifar.Images, and noise is not negative", n.Std, e.Task.Data)
+	}
+	return nil
+}
+
 // Run implements experiment.Program.
 func (n Noise) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
 	backend, _, err := environment.OpenFor(environment.Images)
@@ -162,7 +170,7 @@ func noiseLevels() []float64 {
 func noisy(std float64) experiment.Experiment {
 	e := exportedExperiment(methods.Density)
 	e.Method.Key, e.Method.Name = fmt.Sprintf("density-noise-%g", std), fmt.Sprintf("Density Uncertainty, noise %g", std)
-	e.Method.Sampler, e.Task.After, e.Preset = Noise{std}, nil, "cifar.Noise"
+	e.Method.Program, e.Task.After, e.Preset = Noise{std}, nil, "cifar.Noise"
 	e.Recipe.Samples = 10
 	e.Task.Data = Images{Name: CIFAR10, Sample: true, HeldOut: sampleHeldOut, Sets: []string{TestSet, HeldOutSet, CIFAR100, SVHNExcerpt}}
 	return e

@@ -145,7 +145,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		network.Dropout = 0.3
 	}
 	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}}
-	if m.Sampler != nil { // its networks are gone
+	if m.Program != nil { // its networks are gone
 		return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
 	}
 	task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (numbers map[string]float64, each map[string]map[string][]float64, err error) {

@@ -95,7 +95,7 @@ func Roofline(list experiment.Experiments) time.Duration {
 	total := 0.0
 	for _, e := range list {
 		d, is := e.Task.Data.(Images)
-		if !is || e.Method.Sampler != nil { // it trains none
+		if !is || e.Method.Program != nil { // it trains none
 			continue
 		}
 		nanoseconds := [2]float64{6e3, 13e3} // for an image, without noise of activations and with it

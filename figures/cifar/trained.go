@@ -76,14 +76,7 @@ func Trained(backend compute.Backend, name string) (*Classifier, error) {
 	if err != nil {
 		return fail(err)
 	}
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return fail(err)
-	}
-	m, err := nets.New(backend, network, e.Task.Likelihood, nets.SeedOf(e.Seed, e.Split, 0))
-	if err == nil {
-		err = checkpoint.SetTensors(m.Store, named)
-	}
+	m, err := e.Model(backend, 0, named)
 	c := &Classifier{model: m, energies: e.Recipe.LogLikelihoodScale > 0}
 	var found map[string]float64
 	if err := errors.Join(err, json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {

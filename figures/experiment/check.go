@@ -34,11 +34,10 @@ func (e Experiment) Check() error {
 		all.need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
 	}
 	all.add(checkItself(m.Process))
-	all.add(checkItself(m.Sampler))
-	all.need(e.program() == nil || t.After == nil, "Task.After asks trained networks, and Task.Decision or Method.Sampler has others; leave it out")
-	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
-	all.add(checkItself(t.Decision))
-	all.need(t.Decision == nil || len(t.Metrics) == 0, "Task.Decision returns the numbers itself, and predicts no sets; leave Metrics out")
+	if m.Program != nil {
+		all.add(m.Program.Check(e))
+	}
+	all.need(m.Program == nil || t.After == nil, "Task.After asks trained networks, and Method.Program has others; leave it out")
 	for i, metric := range t.Metrics {
 		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
@@ -123,7 +122,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
 // of a classification in training, which replicas do not; a Program and an After are for one experiment.
 func (e Experiment) takesReplicas() bool {
-	if e.program() != nil || e.Task.After != nil {
+	if e.Method.Program != nil || e.Task.After != nil {
 		return false
 	}
 	if e.Method.Process != nil {

@@ -437,11 +437,11 @@ func (f *fit) carryOut(ctx context.Context) error {
 // trainAndPredict turns what GoMLX panics with into an error, too.
 func (f *fit) trainAndPredict(ctx context.Context) (err error) {
 	defer recovered(&err)
-	if program := f.first().program(); program != nil {
-		return f.carryOutBy(ctx, program)
-	}
 	if f.run.Store != nil {
 		f.folder = f.run.Store.work(f.list.ids())
+	}
+	if program := f.first().Method.Program; program != nil {
+		return f.carryOutBy(ctx, program)
 	}
 	train := f.train
 	if f.kept != nil {

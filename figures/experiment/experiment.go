@@ -20,9 +20,11 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -56,8 +58,6 @@ type Task struct {
 	// of a function of your own: a stored result keeps the numbers that it was made with. One without After is an error, as
 	// networks are gone after a run.
 	After After `experiment:"-"`
-	// Decision, if not nil, finds the numbers of the experiment, and predicts no sets.
-	Decision Program
 }
 
 // An After asks the trained networks of an experiment, its members. The numbers are kept with the predictions and count as
@@ -91,6 +91,7 @@ type Data struct {
 
 	noUnit     bool                  // whether the source gave none
 	likelihood likelihood.Likelihood // that of the task, rescaled for this split
+	by         *fit                  // what carries out a Program; see FitOne
 }
 
 // A Set is named examples to predict. Without Targets and Labels it can be predicted, but not compared with answers.
@@ -112,8 +113,8 @@ type Method struct {
 	Members int
 	// Process, if not nil, is a Gaussian process that replaces the network's last layer.
 	Process Process
-	// Sampler, if not nil, predicts by networks that it draws.
-	Sampler Program
+	// Program, if not nil, carries out the experiment instead of the engine.
+	Program Program `experiment:"Sampler"`
 }
 
 // A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
@@ -150,8 +151,11 @@ type Head struct {
 	KeepOutputs bool
 }
 
-// A Program, such as active learning or HMC, carries out an experiment instead of the engine, and trains networks itself.
+// A Program carries out an experiment instead of the engine, such as HMC, which draws networks, or active learning, which chooses what
+// they are trained on. FitOne trains networks for it.
 type Program interface {
+	// Check says what cannot be, of the Program's settings and of an experiment that it would carry out, before anything is trained.
+	Check(e Experiment) error
 	// Run returns what is to be said of the experiment: Sets and Inspected of its predictions, or why there are none. An error
 	// that wraps train.ErrDiverged says that networks diverged. The settings of e.Task.Likelihood are in the data's own unit (see
 	// likelihood.Rescaler), also where the targets of d are standardised. progress hears which part is done, from 0 to 1.
@@ -249,14 +253,6 @@ func (p *Predictions) of(e Experiment) {
 	}
 }
 
-// program is what carries out the experiment, if it is not the engine.
-func (e Experiment) program() Program {
-	if e.Task.Decision != nil {
-		return e.Task.Decision
-	}
-	return e.Method.Sampler
-}
-
 // members is the number of networks.
 func (m Method) members() int { return max(m.Members, 1) }
 
@@ -283,14 +279,18 @@ func (e Experiment) networkSeed(member int) uint64 {
 	return nets.SeedOf(e.Seed, e.Split, member)
 }
 
-// NewModel returns the model of a member before it is trained, on the data of a split as a Program is given them: with the seed and
-// the likelihood that the engine gives it.
-func (e Experiment) NewModel(backend compute.Backend, d Data, member int) (*nets.Model, error) {
+// Model returns the model of a member with trained parameters, as checkpoint.ReadTensors reads them, and with the seed that the engine
+// gives it. The likelihood is the task's, for targets in the data's own units.
+func (e Experiment) Model(backend compute.Backend, member int, trained map[string]*tensors.Tensor) (*nets.Model, error) {
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err != nil {
 		return nil, err
 	}
-	return nets.New(backend, network, d.likelihood, e.networkSeed(member))
+	m, err := nets.New(backend, network, e.Task.Likelihood, e.networkSeed(member))
+	if err == nil {
+		err = checkpoint.SetTensors(m.Store, trained)
+	}
+	return m, err
 }
 
 // problem is an error about the experiment; nil for none.

@@ -32,6 +32,11 @@ type fit struct {
 	folder  string   // for checkpoints; "" keeps none
 	kept    []string // the files of networks that were trained before, of each member; nil trains
 
+	// Of FitOne, nil for an experiment of the engine's own.
+	progress func(done float64, note string)
+	each     func(m *nets.Model, at train.Progress)
+	fitted   int // how many trainings a Program has asked for
+
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
 	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
@@ -139,6 +144,9 @@ func (f *fit) trainer(ctx context.Context, m *nets.Model, model int) train.Train
 	t := train.Trainer{Settings: recipe.Settings}
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
+		if f.each != nil {
+			f.each(m, at)
+		}
 		if err := f.keepEpoch(ctx, m, model, at); err != nil {
 			f.run.note(fmt.Sprintf("%v: the learning curve lacks epoch %d: %v", f.list, at.Epoch, err))
 		}
@@ -210,6 +218,10 @@ func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.
 
 // report passes on how much is done.
 func (f *fit) report(done float64, note string) {
+	if f.progress != nil {
+		f.progress(done, note)
+		return
+	}
 	if f.run.Progress == nil {
 		return
 	}
@@ -405,7 +417,9 @@ func (f *fit) draw(ctx context.Context) ([][]*predict.Prediction, error) {
 // carryOutBy has a Program carry out the experiment.
 func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 	e := f.first()
-	p, err := program.Run(ctx, e.Experiment, e.data, func(done float64, note string) { f.report(done, note) })
+	d := e.data
+	d.by = f
+	p, err := program.Run(ctx, e.Experiment, d, f.report)
 	if errors.Is(err, train.ErrDiverged) {
 		e.predictions.diverge(err.Error())
 		return nil
@@ -415,4 +429,80 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 		e.predictions = p
 	}
 	return err
+}
+
+// A Fitted experiment has been trained by FitOne.
+type Fitted struct {
+	fit *fit
+	of  *planned
+}
+
+// FitOne trains the networks of an experiment for a Program, as the engine trains them for itself: with its refusals, on its
+// backend, with the checkpoints of its store, and members as replicas of one graph where that is possible. e and d are those that
+// the engine gave to the Program, or changed: other training data, another Seed, another Recipe. progress hears which part of training
+// and prediction is done, from 0 to 1. each, if not nil, is called after each step; such a training has no checkpoints, after which it
+// would miss steps. If networks diverge, the error wraps train.ErrDiverged.
+func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string), each func(m *nets.Model, at train.Progress)) (*Fitted, error) {
+	by := d.by
+	if by == nil {
+		return nil, errors.New("experiment: FitOne trains for a Program, with the Data that an Engine gave it")
+	}
+	if progress == nil {
+		progress = func(float64, string) {}
+	}
+	e.Method.Program = nil
+	err := e.Check()
+	if err == nil {
+		d, err = e.checked(d)
+	}
+	g := &group{}
+	if err == nil {
+		err = g.inspect(e, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	one := &planned{Experiment: e, group: g, data: d, predictions: &Predictions{}}
+	f := &fit{run: by.run, list: unit{one}, backend: by.backend, info: by.info, progress: progress, each: each}
+	if by.folder != "" && each == nil {
+		by.fitted++ // a Program that resumes asks in the same order
+		f.folder = filepath.Join(by.folder, fmt.Sprintf("fit-%d", by.fitted))
+	}
+	if err = f.train(ctx); err == nil {
+		err = one.unfinished
+	}
+	if err == nil {
+		err = one.diverged()
+	}
+	return &Fitted{f, one}, err
+}
+
+// diverged is the error for networks that diverged.
+func (e *planned) diverged() error {
+	if e.predictions.Diverged {
+		return fmt.Errorf("%w: %s", train.ErrDiverged, e.predictions.Reason)
+	}
+	return nil
+}
+
+// Members are the trained networks.
+func (f *Fitted) Members() (all []*nets.Model, err error) {
+	for number := range f.fit.members() {
+		m, err := f.fit.models[number/f.fit.together()].Replica(number % f.fit.together())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Predict predicts all sets of the data, as the engine does.
+func (f *Fitted) Predict(ctx context.Context) ([]Prediction, error) {
+	f.of.predictions = &Predictions{}
+	err := f.fit.predict(ctx)
+	if err == nil {
+		err = f.of.diverged()
+	}
+	return f.of.predictions.Sets, err
 }

@@ -43,7 +43,7 @@ import (
 //     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients, updates and
 //     prediction for seven examples and for the batches of training, and of the initial values; if the Source is from outside, of
 //     the data of all its splits; and of what a Schedule, Order and Augmentation from outside answer. So edited code is another
-//     experiment, and renamed code is the same. What a Decision, an After, a Sampler or a Process from outside computes is not seen: they
+//     experiment, and renamed code is the same. What a Program, an After or a Process from outside computes is not seen: they
 //     are known by name and fields, and Engine.Notes says so where a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
@@ -55,6 +55,11 @@ func (e Experiment) Spec() ([]byte, error) {
 func (e Experiment) spec(ctx context.Context) ([]byte, error) {
 	e.Split, e.Seed = 0, 0
 	t, outside, err := spec.Of(e, "Experiment")
+	if _, is := e.Method.Program.(interface{ FormerDecision() }); is && err == nil { // its field was Task.Decision when results were stored
+		method, task := t.(map[string]spec.Tree)["Method"].(map[string]spec.Tree), t.(map[string]spec.Tree)["Task"].(map[string]spec.Tree)
+		task["Decision"] = method["Sampler"]
+		delete(method, "Sampler")
+	}
 	if err == nil && (outside || e.unseen() != nil) {
 		t.(map[string]spec.Tree)["code"], err = e.code(ctx)
 	}
@@ -125,7 +130,7 @@ func idOf(group string, split int, seed uint64) string {
 
 // unseen are the names of the parts from outside whose code shows in no graph and no data.
 func (e Experiment) unseen() (names []spec.Tree) {
-	for _, part := range []any{e.Task.Decision, e.Task.After, e.Method.Sampler, e.Method.Process} {
+	for _, part := range []any{e.Method.Program, e.Task.After, e.Method.Process} {
 		if !spec.Outside(part) {
 			continue
 		}

@@ -53,7 +53,7 @@ func (r *run) checkKept() error {
 		all.need(err == nil, "making the folder of Engine.Networks or Curves: %w", err)
 		for _, g := range r.groups {
 			e := g.list[0]
-			all.need(e.program() == nil, "the %s of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", kept.what, e.Method.Name, e.Task.Name, e.program())
+			all.need(e.Method.Program == nil, "the %s of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", kept.what, e.Method.Name, e.Task.Name, e.Method.Program)
 			all.need(kept.folder != r.Networks || e.Method.Process == nil, "the network of %s cannot be kept: its Gaussian process needs the training data; leave Engine.Networks out, or run the others alone", e.Method.Name)
 		}
 		for _, e := range r.order {
@@ -101,7 +101,7 @@ func (f *fit) keepNetworks(context.Context) error {
 // number of draws, the batch, and the sets. It is "" where networks cannot predict again what they did in their own run.
 func (e *planned) training(member int, version string) string {
 	var tree map[string]map[string]any
-	if e.program() != nil || e.Method.Process != nil || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
+	if e.Method.Program != nil || e.Method.Process != nil || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
 		return ""
 	}
 	delete(tree["Task"], "Data")
@@ -151,19 +151,14 @@ func (r *run) keptNetworks(e *planned, version string) (files []string) {
 // readKept makes the models of an experiment's members from files.
 func (f *fit) readKept(context.Context) error {
 	e := f.first()
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return err
-	}
+	of := e.Experiment
+	of.Task.Likelihood = f.likelihood()
 	for member, file := range f.kept {
 		named, _, err := checkpoint.ReadTensors(file)
 		if err != nil {
 			return err
 		}
-		m, err := nets.New(f.backend, network, f.likelihood(), e.networkSeed(member))
-		if err == nil {
-			err = checkpoint.SetTensors(m.Store, named)
-		}
+		m, err := of.Model(f.backend, member, named)
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,10 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	if !known {
 		g = &group{}
 		r.byGroup[identity], r.groups = g, append(r.groups, g)
-		d, err := g.inspect(ctx, e)
+		d, err := e.load(ctx)
+		if err == nil {
+			err = g.inspect(e, d)
+		}
 		if err != nil {
 			return err
 		}
@@ -138,21 +141,18 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 // costs a small network, as for UCI, about 0.018 ms.
 const imageCost = 140
 
-// inspect loads the data of an experiment and builds its network, to see what is wrong with them. It notes what the engine
-// must know about the group before training, and trains nothing.
-func (g *group) inspect(ctx context.Context, e Experiment) (d Data, err error) {
-	if d, err = e.load(ctx); err != nil {
-		return d, err
-	}
+// inspect builds the network of an experiment for data, to see what is wrong with it. It notes what the engine must know about the
+// group before training, and trains nothing.
+func (g *group) inspect(e Experiment, d Data) (err error) {
 	e.Task.Likelihood = d.likelihood
 	if g.traits, err = traitsWith(e, d); err != nil {
-		return d, err
+		return err
 	}
 	if err := g.traits.checkRecipe(e); err != nil {
 		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !g.traits.Energies || of.Noise && !g.traits.Noise) {
 			err = fmt.Errorf("Task.Network has nothing of the Method's layers: build its layers by layers.Dense of the first argument; so %w", err)
 		}
-		return d, err
+		return err
 	}
 	g.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
 	if _, g.images = d.Train.Inputs.(nets.Pixels); g.images {
@@ -161,9 +161,9 @@ func (g *group) inspect(ctx context.Context, e Experiment) (d Data, err error) {
 		g.replicas = e.takesReplicas()
 	}
 	if e.Recipe.Coherent && (g.images || e.Method.Process != nil) {
-		return d, errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
+		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
-	return d, nil
+	return nil
 }
 
 // A unit is experiments of a group that are carried out together.

@@ -3,13 +3,16 @@ package experiment_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/spec"
 )
 
 // said is a Program that has its numbers already, or fails.
@@ -18,21 +21,23 @@ type said struct {
 	Fails string
 }
 
+func (s said) Check(experiment.Experiment) error { return nil }
+
 func (s said) Run(_ context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
 	progress(0.5, "half of it")
 	numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(d.Train.Len())}
 	return &experiment.Predictions{Inspected: numbers}, map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
 }
 
-// deciding are experiments with a Decision, one for each split.
+// deciding are experiments by a Program, one for each split.
 func deciding(d experiment.Program) experiment.Experiments {
 	e := small(baselines.Deterministic{})
-	e.Task.Decision, e.Task.Metrics = d, nil
+	e.Method.Program, e.Task.Metrics = d, nil
 	return allSplits(e)
 }
 
-// The numbers of a Decision are the results, and a store keeps them. Another Decision is another experiment.
-func TestDecision(t *testing.T) {
+// The numbers of a Program are the results, and a store keeps them. Another Program is another experiment.
+func TestProgram(t *testing.T) {
 	list := deciding(said{Parts: 4})
 	e := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}}
 	first := must.Get(e.Run(context.Background(), list...))(t)
@@ -46,19 +51,65 @@ func TestDecision(t *testing.T) {
 		t.Errorf("the stored result is another: %s", d)
 	}
 	if deciding(said{Parts: 2})[0].Group() == list[0].Group() {
-		t.Error("another Decision has the same identity")
+		t.Error("another Program has the same identity")
 	}
 }
 
 // What diverges is noted, and what else fails is an error that names it.
-func TestDecisionFails(t *testing.T) {
+func TestProgramFails(t *testing.T) {
 	if r := must.Get(experiment.Run(context.Background(), deciding(said{1, "diverges"})...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 {
-		t.Errorf("a decision that diverged has the numbers %v", r.Metrics)
+		t.Errorf("a program that diverged has the numbers %v", r.Metrics)
 	}
 	if _, err := experiment.Run(context.Background(), deciding(said{1, "gives up"})[0]); err == nil || !strings.Contains(err.Error(), "it gave up") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...); err == nil || !strings.Contains(err.Error(), "cannot be kept: a experiment_test.said trains the networks") {
-		t.Errorf("networks of a Decision can be kept: %v", err)
+		t.Errorf("networks of a Program can be kept: %v", err)
+	}
+}
+
+// fits is a Program that predicts as the engine does, unless it stops before.
+type fits struct {
+	stops func() bool
+	heard *[]string
+}
+
+func (fits) Identity() spec.Identity { return spec.Identity{} }
+
+func (fits) Check(experiment.Experiment) error { return nil }
+
+func (f fits) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, _ func(float64, string)) (*experiment.Predictions, error) {
+	*f.heard = nil
+	fitted, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) { *f.heard = append(*f.heard, note) }, nil)
+	if err == nil && f.stops() {
+		err = errors.New("it stops")
+	}
+	if err != nil {
+		return nil, err
+	}
+	sets, err := fitted.Predict(ctx)
+	return &experiment.Predictions{Sets: sets}, err
+}
+
+// A Program's networks are those of the engine. After a stop, those that were trained are not trained again.
+func TestFitOne(t *testing.T) {
+	e := adapted(t, dul.Density{InitStd: 0.1})
+	e.Method.Members = 2
+	want := setOf(t, must.Get(experiment.Run(t.Context(), e))(t)[0], "test").Mean
+	stops, heard := true, []string(nil)
+	e.Method.Program = fits{func() bool { return stops }, &heard}
+	engine := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}}
+	for _, stops = range []bool{true, false} {
+		found, err := engine.Run(t.Context(), e)
+		if trained := strings.Contains(strings.Join(heard, " "), "training"); trained != stops || (err == nil) == stops {
+			t.Fatalf("stops %t: trained %t: %v", stops, trained, err)
+		}
+		if err == nil && !reflect.DeepEqual(setOf(t, found[0], "test").Mean, want) {
+			t.Error("the networks are not the engine's")
+		}
+	}
+	e.Recipe.Samples = 0
+	if _, err := experiment.FitOne(t.Context(), e, experiment.Data{}, nil, nil); err == nil || !strings.Contains(err.Error(), "with the Data that an Engine gave it") {
+		t.Errorf("the error is %v", err)
 	}
 }

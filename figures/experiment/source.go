@@ -262,10 +262,15 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	defer recovered(&err)
 	d, err = e.Task.Data.Load(ctx, e.Split)
 	d.noUnit, d.Unit = d.Unit == 0, cmp.Or(d.Unit, 1)
-	if err == nil {
-		err = d.check(e.Task.Likelihood)
+	if err != nil {
+		return d, err
 	}
-	if err == nil {
+	return e.checked(d)
+}
+
+// checked are the data with the likelihood for them, or an error that says what is wrong with them.
+func (e Experiment) checked(d Data) (_ Data, err error) {
+	if err = d.check(e.Task.Likelihood); err == nil {
 		d.likelihood, err = likelihood.Rescaled(e.Task.Likelihood, d.Unit, d.Zero)
 	}
 	if err != nil {

@@ -54,12 +54,12 @@ var (
 	// Ensemble is a deep ensemble of deterministic networks (Lakshminarayanan et al. 2017).
 	Ensemble = experiment.Method{Key: "ensemble", Name: "Deep Ensemble", Layers: baselines.Deterministic{}, Members: EnsembleMembers}
 	// Laplace is the deterministic network with a Laplace posterior of its last layer (Daxberger et al. 2021).
-	Laplace = experiment.Method{Key: "laplace", Name: "Last-layer Laplace", Layers: baselines.Deterministic{}, Sampler: LaplaceSampler{}}
+	Laplace = experiment.Method{Key: "laplace", Name: "Last-layer Laplace", Layers: baselines.Deterministic{}, Program: LaplaceSampler{}}
 	// LaplaceDraws is Laplace with the probabilities of classes by 100 draws of the last layer.
-	LaplaceDraws = experiment.Method{Key: "laplace-draws", Name: "Laplace, by draws", Layers: baselines.Deterministic{}, Sampler: LaplaceSampler{Draws: 100}}
+	LaplaceDraws = experiment.Method{Key: "laplace-draws", Name: "Laplace, by draws", Layers: baselines.Deterministic{}, Program: LaplaceSampler{Draws: 100}}
 	// SWAG is the deterministic network that is averaged over its training (Maddox et al. 2019). Start was chosen among 0.5, 0.7
 	// and 0.8, with the settings of uci.Paper, by held-out training examples of five splits of each small UCI set.
-	SWAG = experiment.Method{Key: "swag", Name: "SWAG", Layers: baselines.Deterministic{}, Sampler: SWAGSampler{Start: 0.5, Rank: 20, Draws: 30}}
+	SWAG = experiment.Method{Key: "swag", Name: "SWAG", Layers: baselines.Deterministic{}, Program: SWAGSampler{Start: 0.5, Rank: 20, Draws: 30}}
 )
 
 // All are the methods in the order of the paper's tables, then those with which it compares images only, or not at all.

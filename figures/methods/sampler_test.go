@@ -45,9 +45,9 @@ func sines(classes int) experiment.Task {
 	return task
 }
 
-// changed is a method with another Sampler.
+// changed is a method with another Program.
 func changed(m experiment.Method, name string, sampler experiment.Program) experiment.Method {
-	m.Key, m.Name, m.Sampler = name, name, sampler
+	m.Key, m.Name, m.Program = name, name, sampler
 	return m
 }
 
@@ -68,16 +68,17 @@ func TestLaplaceSampler(t *testing.T) {
 		t.Errorf("the deterministic network has %v, Laplace %v, by draws %v", plain, laplace, drawn)
 	}
 	noisy := experiment.Experiment{Method: changed(MCDropout, "noisy", LaplaceSampler{}), Task: experiment.Task{Likelihood: likelihood.Gaussian{}}}
-	if _, err := (LaplaceSampler{}).Run(t.Context(), noisy, experiment.Data{}, nil); err == nil || !strings.Contains(err.Error(), "not for baselines.MCDropout with likelihood.Gaussian") {
+	if err := (LaplaceSampler{}).Check(noisy); err == nil || !strings.Contains(err.Error(), "not for baselines.MCDropout with likelihood.Gaussian") {
 		t.Errorf("the error is %v", err)
 	}
 	short := experiment.Experiment{Method: SWAG, Task: experiment.Task{Network: nets.MLP{}, Likelihood: likelihood.Gaussian{}}}
 	short.Recipe.Epochs = 3
-	if _, err := (SWAGSampler{Start: 0.9}).Run(t.Context(), short, experiment.Data{}, nil); err == nil || !strings.Contains(err.Error(), "1 epochs of Recipe.Epochs after Start 0.9") {
+	if err := (SWAGSampler{Start: 0.9, Rank: 2, Draws: 1}).Check(short); err == nil || !strings.Contains(err.Error(), "1 epochs of Recipe.Epochs after Start 0.9") {
 		t.Errorf("the error is %v", err)
 	}
-	for _, p := range []interface{ Check() error }{LaplaceSampler{Draws: -1}, LaplaceSampler{PriorPrecision: math.NaN()}, SWAGSampler{Start: 1, Rank: 2, Draws: 1}, SWAGSampler{Rank: 1, Draws: 1}, SWAGSampler{Rank: 2}} {
-		if p.Check() == nil {
+	ordinary := experiment.Experiment{Method: Deterministic, Task: sines(0), Recipe: experiment.Adam(50, 20, 0.03)}
+	for _, p := range []experiment.Program{LaplaceSampler{Draws: -1}, LaplaceSampler{PriorPrecision: math.NaN()}, SWAGSampler{Start: 1, Rank: 2, Draws: 1}, SWAGSampler{Rank: 1, Draws: 1}, SWAGSampler{Rank: 2}} {
+		if p.Check(ordinary) == nil {
 			t.Errorf("%+v has no error", p)
 		}
 	}

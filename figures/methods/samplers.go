@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -21,7 +20,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/spec"
 )
@@ -36,12 +34,17 @@ type LaplaceSampler struct {
 	Draws int
 }
 
-// Check says which settings cannot be.
-func (l LaplaceSampler) Check() error {
+// Check implements experiment.Program.
+func (l LaplaceSampler) Check(e experiment.Experiment) error {
 	if !(l.PriorPrecision >= 0) || math.IsInf(l.PriorPrecision, 1) || l.Draws < 0 {
 		return fmt.Errorf("methods.LaplaceSampler has PriorPrecision %g and Draws %d; neither may be negative or infinite", l.PriorPrecision, l.Draws)
 	}
-	return nil
+	_, plain := Values(e.Method).Layers.(baselines.Deterministic)
+	_, gaussian := e.Task.Likelihood.(likelihood.Gaussian)
+	if _, softmax := e.Task.Likelihood.(likelihood.Categorical); !plain || !gaussian && !softmax {
+		return fmt.Errorf("methods.LaplaceSampler is for layers of type baselines.Deterministic with likelihood.Gaussian or likelihood.Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
+	}
+	return single(e)
 }
 
 // Identity implements spec.Identifier.
@@ -52,23 +55,15 @@ func (l LaplaceSampler) Identity() spec.Identity {
 
 // Run implements experiment.Program.
 func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
-	_, plain := Values(e.Method).Layers.(baselines.Deterministic)
-	_, gaussian := e.Task.Likelihood.(likelihood.Gaussian)
-	if _, softmax := e.Task.Likelihood.(likelihood.Categorical); !plain || !gaussian && !softmax {
-		return nil, fmt.Errorf("methods.LaplaceSampler is for layers of type baselines.Deterministic with likelihood.Gaussian or likelihood.Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
-	}
-	m, err := modelOf(e, d)
+	bare, err := withoutLastLayer(ctx, e, d)
 	if err != nil {
 		return nil, err
 	}
-	defer m.Backend.Finalize()
-	bare, err := withoutLastLayer(ctx, e, d, m.Backend)
-	if err == nil {
-		err = train.Trainer{Settings: e.Recipe.Settings, Progress: reported(progress)}.Fit(ctx, m, d.Train)
-	}
+	m, err := fitted(experiment.FitOne(ctx, e, d, progress, nil))
 	if err != nil {
 		return nil, err
 	}
+	_, gaussian := m.Likelihood.(likelihood.Gaussian)
 	trained, err := predict.Sample(ctx, m.With(bare), d.Train.Inputs, predict.Options{Samples: 1})
 	layer, outputs, layerErr := lastLayer(m)
 	if err := errors.Join(err, layerErr); err != nil {
@@ -119,10 +114,15 @@ func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
 
 // withoutLastLayer is the network of an experiment, which returns the input of its last layer. It is an error if the outputs of the
 // untrained network are not this layer's.
-func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data, backend compute.Backend) (nets.Network, error) {
+func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data) (nets.Network, error) {
 	bare, err := e.Task.Network.Over(nets.Headless{Layers: e.Method.Layers})
-	m, modelErr := e.NewModel(backend, d, 0)
-	if err := errors.Join(err, modelErr); err != nil {
+	network, networkErr := e.Task.Network.Over(e.Method.Layers)
+	backend, backendErr := spec.Backend()
+	if err := errors.Join(err, networkErr, backendErr); err != nil {
+		return nil, err
+	}
+	m, err := nets.New(backend, network, e.Task.Likelihood, 1)
+	if err != nil {
 		return nil, err
 	}
 	x, one := nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
@@ -154,12 +154,25 @@ type SWAGSampler struct {
 	Rank, Draws int     // the Rank of baselines.SWAG, and the number of networks
 }
 
-// Check says which settings cannot be.
-func (s SWAGSampler) Check() error {
+// Check implements experiment.Program.
+func (s SWAGSampler) Check(e experiment.Experiment) error {
 	if !(s.Start >= 0 && s.Start < 1) || s.Rank < 2 || s.Draws < 1 {
 		return fmt.Errorf("methods.SWAGSampler has Start %g, Rank %d and Draws %d; they must be from 0 to below 1, and at least 2 and 1", s.Start, s.Rank, s.Draws)
 	}
-	return nil
+	switch left := e.Recipe.Epochs - s.first(e); {
+	case left < 2:
+		return fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", left, s.Start)
+	case e.Method.Layers == nil:
+		return errors.New("methods.SWAGSampler draws all parameters of a network of Method.Layers, and there are none")
+	case e.Recipe.EarlyStopping:
+		return errors.New("methods.SWAGSampler is for the last epochs of a training; leave Recipe.EarlyStopping out")
+	}
+	return single(e)
+}
+
+// first is the epoch after which parameters count.
+func (s SWAGSampler) first(e experiment.Experiment) int {
+	return int(s.Start * float64(e.Recipe.Epochs))
 }
 
 // Identity implements spec.Identifier.
@@ -181,19 +194,10 @@ func (c thenConstant) Rate(t, total int) float64 {
 
 // Run implements experiment.Program.
 func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
-	first := int(s.Start * float64(e.Recipe.Epochs)) // the epoch after which parameters count
-	if e.Recipe.Epochs-first < 2 {
-		return nil, fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", e.Recipe.Epochs-first, s.Start)
-	}
-	m, err := modelOf(e, d)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Backend.Finalize()
-	swag, failed := baselines.SWAG{Rank: s.Rank}, error(nil)
-	t := train.Trainer{Settings: e.Recipe.Settings, Progress: func(at train.Progress) {
-		reported(progress)(at)
-		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > e.Recipe.PretrainEpochs+first { // an epoch ends
+	swag, failed, of := baselines.SWAG{Rank: s.Rank}, error(nil), e
+	of.Recipe.Schedule = thenConstant{e.Recipe.Schedule, s.Start}
+	m, err := fitted(experiment.FitOne(ctx, of, d, progress, func(m *nets.Model, at train.Progress) {
+		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > e.Recipe.PretrainEpochs+s.first(e) { // an epoch ends
 			var all []float64
 			for _, v := range trainedVariables(m.Store) {
 				values, _, err := params.Values(m.Store, v.Path())
@@ -201,9 +205,8 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 			}
 			swag.Add(all)
 		}
-	}}
-	t.Schedule = thenConstant{t.Schedule, s.Start}
-	if err := errors.Join(t.Fit(ctx, m, d.Train), failed); err != nil {
+	}))
+	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	rng, drawn := rand.New(rand.NewPCG(m.Seeds()[0], 0x73776167)), map[string][]*predict.Prediction{}
@@ -232,7 +235,7 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 // trainedVariables are the parameters that are drawn, always in one order.
 func trainedVariables(store *model.Store) (all []*model.Variable) {
 	for v := range store.IterVariables() {
-		if v.Trainable && params.RoleOf(v, store) != "" {
+		if role := params.RoleOf(v, store); v.Trainable && role != "" && role != params.Running {
 			all = append(all, v)
 		}
 	}
@@ -266,31 +269,24 @@ func remakeStatistics(ctx context.Context, m *nets.Model, x nets.Inputs, batch i
 	return nil
 }
 
-// modelOf is the untrained model of an experiment of one network, on a backend that is to be closed.
-func modelOf(e experiment.Experiment, d experiment.Data) (*nets.Model, error) {
-	if e.Method.Members > 1 || e.Recipe.EarlyStopping {
-		return nil, fmt.Errorf("a %T is for the last parameters of one training; leave Members and EarlyStopping out", e.Method.Sampler)
+// single refuses experiments of several networks.
+func single(e experiment.Experiment) error {
+	if e.Method.Members > 1 {
+		return fmt.Errorf("a %T is for a single network; leave Members out", e.Method.Program)
 	}
-	work := environment.SmallNetworks
-	if _, is := d.Train.Inputs.(nets.Pixels); is {
-		work = environment.Images
-	}
-	backend, _, err := environment.OpenFor(work)
+	return nil
+}
+
+// fitted is the single model of an experiment.
+func fitted(f *experiment.Fitted, err error) (*nets.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := e.NewModel(backend, d, 0)
+	all, err := f.Members()
 	if err != nil {
-		backend.Finalize()
+		return nil, err
 	}
-	return m, err
-}
-
-// reported passes on the progress of a training.
-func reported(progress func(float64, string)) func(train.Progress) {
-	return func(at train.Progress) {
-		progress(0.9*float64(at.Step)/float64(at.Steps), fmt.Sprintf("training, epoch %d of %d", at.Epoch, at.Epochs))
-	}
+	return all[0], nil
 }
 
 // predicted are predictions of all sets.

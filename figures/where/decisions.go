@@ -82,10 +82,21 @@ type Acquisition struct {
 	Random bool
 }
 
-// Check says what cannot be.
-func (a Acquisition) Check() error {
+// FormerDecision keeps the identity of stored results; see experiment.Experiment.Spec.
+func (Acquisition) FormerDecision() {}
+
+// Check implements experiment.Program.
+func (a Acquisition) Check(e experiment.Experiment) error {
 	if a.Trainings < 2 || a.Add < 1 {
 		return fmt.Errorf("where.Acquisition has Trainings %d and Add %d; a learning curve needs at least 2 and 1", a.Trainings, a.Add)
+	}
+	return onlyNumbers(e)
+}
+
+// onlyNumbers refuses metrics of predictions.
+func onlyNumbers(e experiment.Experiment) error {
+	if len(e.Task.Metrics) > 0 {
+		return fmt.Errorf("a %T returns the numbers itself, and predicts no sets; leave Task.Metrics out", e.Method.Program)
 	}
 	return nil
 }
@@ -202,12 +213,15 @@ type Thompson struct {
 	Explore float64
 }
 
-// Check says what cannot be.
-func (t Thompson) Check() error {
+// FormerDecision keeps the identity of stored results; see experiment.Experiment.Spec.
+func (Thompson) FormerDecision() {}
+
+// Check implements experiment.Program.
+func (t Thompson) Check(e experiment.Experiment) error {
 	if t.Trainings < 1 || t.Batch < 1 || !(t.Noise >= 0) || !(t.Explore >= 0 && t.Explore < 1) {
 		return fmt.Errorf("where.Thompson has Trainings %d, Batch %d, Noise %g and Explore %g; at least 1, 1 and 0 are needed, and a share below 1", t.Trainings, t.Batch, t.Noise, t.Explore)
 	}
-	return nil
+	return onlyNumbers(e)
 }
 
 // metricRegret is the name of a bandit's regret.
@@ -262,19 +276,15 @@ type learning func(round int, d experiment.Data) ([]experiment.Prediction, error
 func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string), rounds int,
 	choose func(d experiment.Data, random *rand.Rand, learn learning) (map[string]float64, error)) (*experiment.Predictions, error) {
 	found, err := choose(d, rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), func(round int, d experiment.Data) ([]experiment.Prediction, error) {
-		progress(float64(round)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
 		now := e
-		now.Task.Data, now.Task.Decision = experiment.Arrays(d), nil
 		now.Split, now.Seed = 0, nets.SeedOf(e.Seed, e.Split-1, round*max(e.Method.Members, 1)) // seeds of this split that no earlier round has used
-		found, err := experiment.Run(ctx, now)
-		if err == nil && found[0].Diverged {
-			err = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[0].Reason)
-		}
+		fitted, err := experiment.FitOne(ctx, now, d, func(done float64, note string) {
+			progress((float64(round)+done)/float64(rounds), fmt.Sprintf("round %d of %d, %s", round+1, rounds, note))
+		}, nil)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("round %d: %w", round, err)
 		}
-		p, err := found[0].Predictions()
-		return p.Sets, err
+		return fitted.Predict(ctx)
 	})
 	return &experiment.Predictions{Inspected: found}, err
 }
@@ -354,7 +364,7 @@ func bandit() decisionProblem {
 func (p decisionProblem) runs(a agent) experiment.Experiments {
 	small := smallNetwork(p.name, p.noise, decisionSteps, 1e-2, decisionDraws)
 	return experiment.Grid{Preset: small, Change: func(e *experiment.Experiment) {
-		e.Preset, e.Recipe.Coherent, e.Task.Decision = "where.Decisions", !a.independent, p.decide(a)
+		e.Preset, e.Recipe.Coherent, e.Method.Program = "where.Decisions", !a.independent, p.decide(a)
 	}}.Of(p.data, a.Method)
 }
 

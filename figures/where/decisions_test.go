@@ -199,7 +199,7 @@ func TestDecisionOnEngine(t *testing.T) {
 		}
 	}
 	wild := list[:1].Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Constant{Start: 1e30} })
-	if r := must.Get(experiment.Run(t.Context(), wild...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 || !strings.Contains(r.Reason, "in round 0: step ") {
+	if r := must.Get(experiment.Run(t.Context(), wild...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 || !strings.Contains(r.Reason, "round 0: ") {
 		t.Errorf("a wild training has the numbers %v: %s", r.Metrics, r.Reason)
 	}
 }
@@ -224,7 +224,7 @@ func TestBanditTable(t *testing.T) {
 func TestDecisionsRefuse(t *testing.T) {
 	for _, d := range []experiment.Program{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {
 		e := bandit().runs(agents()[0])[0]
-		e.Task.Decision = d
+		e.Method.Program = d
 		if e.Check() == nil {
 			t.Errorf("%T %+v is no error", d, d)
 		}

@@ -125,7 +125,7 @@ func (p exactProblem) grid(seeds int, metric experiment.Metric) experiment.Grid 
 
 // posterior are the experiments that draw the posterior of each split.
 func (p exactProblem) posterior() experiment.Experiments {
-	hmc := experiment.Method{Name: "HMC", Layers: baselines.Deterministic{}, Members: chains, Sampler: p.chains}
+	hmc := experiment.Method{Name: "HMC", Layers: baselines.Deterministic{}, Members: chains, Program: p.chains}
 	return p.grid(1, halvesApart).Of(p.data, hmc)
 }
 

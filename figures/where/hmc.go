@@ -2,6 +2,7 @@ package where
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -41,8 +42,11 @@ func (h HMC) Identity() spec.Identity {
 	return spec.Identity{Type: "experiment.HMC", Value: fields(h)}
 }
 
-// Check says which settings cannot be.
-func (h HMC) Check() error {
+// Check implements experiment.Program.
+func (h HMC) Check(e experiment.Experiment) error {
+	if e.Method.Layers == nil {
+		return errors.New("where.HMC draws the parameters of Method.Layers, and there are no Layers")
+	}
 	if h.Warmup < 40 || h.Leapfrogs < 1 || h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 { // those of hmc.Options, and Keep
 		return fmt.Errorf("where.HMC has Warmup %d, Leapfrogs %d, Draws %d and Keep %d; they must be at least 40, 1, 4 and 1, and Keep must divide Draws", h.Warmup, h.Leapfrogs, h.Draws, h.Keep)
 	}
@@ -50,16 +54,19 @@ func (h HMC) Check() error {
 }
 
 // Run implements experiment.Program: it trains the members of the experiment, and draws from there.
-func (h HMC) Run(ctx context.Context, e experiment.Experiment, _ experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
-	p, start := &experiment.Predictions{}, e
-	start.Method.Sampler, start.Task.Metrics = nil, nil
-	start.Task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (_ map[string]float64, _ map[string]map[string][]float64, err error) {
-		p.Sets, p.Inspected, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
-		return nil, nil, err
+func (h HMC) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
+	fitted, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) { progress(0, note) }, nil)
+	if err != nil {
+		return nil, err
 	}
-	found, err := experiment.Run(ctx, start)
-	if err == nil && found[0].Diverged {
-		err = fmt.Errorf("%w: %s", train.ErrDiverged, found[0].Reason)
+	members, err := fitted.Members()
+	if err != nil {
+		return nil, err
+	}
+	p := new(experiment.Predictions)
+	p.Sets, p.Inspected, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
+	if errors.Is(err, metrics.ErrValue) {
+		err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
 	}
 	return p, err
 }

@@ -36,7 +36,7 @@ func sampled(t *testing.T, h HMC) experiment.Experiment {
 		Name: "lines", Data: experiment.Arrays{Train: lines(20), Sets: []experiment.Set{{Name: "test", Dataset: lines(5)}, {Name: "far", Dataset: lines(3)}}},
 		Network: nets.MLP{}, Likelihood: likelihood.KnownNoise{Std: 0.1}, Metrics: []experiment.Metric{experiment.Regression},
 	}
-	m := experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: 2, Sampler: h}
+	m := experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: 2, Program: h}
 	return must.Get(task.Experiments(experiment.Adam(20, 20, 1e-2), 1, m))(t)[0]
 }
 
