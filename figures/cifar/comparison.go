@@ -105,8 +105,8 @@ func number(format string, value float64) string {
 	return fmt.Sprintf(format, value)
 }
 
-// ProcessorTable shows how well the methods classify and how well they are calibrated after 10 epochs.
-func ProcessorTable(x *tables.Index) (report.Table, error) {
+// processorTable shows how well the methods classify and how well they are calibrated after 10 epochs.
+func processorTable(x *tables.Index) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
@@ -140,12 +140,12 @@ func shown(rows []row) []row {
 	return all
 }
 
-// ProcessorDetection shows how well each score separates out-of-distribution images, by the area under the ROC curve.
-func ProcessorDetection(x *tables.Index) (report.Table, error) {
+// processorDetection shows how well each score separates out-of-distribution images, by the area under the ROC curve.
+func processorDetection(x *tables.Index) (report.Table, error) {
 	return detection(x, "-ood", "auroc")
 }
 
-// processorPrecision is ProcessorDetection by the area under the precision-recall curve.
+// processorPrecision is processorDetection by the area under the precision-recall curve.
 func processorPrecision(x *tables.Index) (report.Table, error) {
 	return detection(x, "-ood-auprc", "auprc")
 }
@@ -166,8 +166,8 @@ func detection(x *tables.Index, part, metric string) (report.Table, error) {
 	return fill(x, comparedTable(part), columns, rows)
 }
 
-// ProcessorLayers shows how well the energy of each layer separates out-of-distribution images, for the methods that have energies.
-func ProcessorLayers(x *tables.Index) (report.Table, error) {
+// processorLayers shows how well the energy of each layer separates out-of-distribution images, for the methods that have energies.
+func processorLayers(x *tables.Index) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err

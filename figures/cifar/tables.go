@@ -19,30 +19,25 @@ var proseText string
 var prose = report.ParseProse(proseText)
 
 // Exhibits are the tables and pictures of the image study.
-func Exhibits() []tables.Exhibit {
-	var all []tables.Exhibit
+func Exhibits() tables.Exhibits {
+	var all tables.Exhibits
 	for _, c := range classifications {
-		all = append(all, tables.Exhibit{Name: c.name, Doc: c.what + ", ours and the paper's", Table: c.Table})
+		all = append(all, tables.Exhibit{Name: c.name, Doc: c.what + ", ours and the paper's", Table: c.table})
 	}
 	return append(all,
-		tables.Exhibit{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Table: DetectionTable},
+		tables.Exhibit{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Table: detectionTable},
 		tables.Exhibit{Name: "paper-images", Doc: "all runs of these tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed", Needs: paperImages},
 		tables.Exhibit{Name: "cifar-processor-grid", Doc: "the option of each method that was chosen on held-out images for the table cifar-processor", Table: processorsGrid},
 		tables.Exhibit{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Table: fidelitiesTable},
 		tables.Exhibit{Name: "cifar-bound", Doc: "how much noise the paper's settings can end at, and what as much noise does to a trained network", Table: boundTable, Picture: boundFigure},
-		tables.Exhibit{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Table: ProcessorTable, Needs: processorRuns},
-		tables.Exhibit{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Table: processorDifferences, Picture: ProcessorDifferencesFigure, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Table: processorTable, Needs: processorRuns},
+		tables.Exhibit{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Table: processorDifferences, Picture: tables.Picture(prose, report.Forest{ByColumn: true}, processorDifferences), Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Table: processorTemperatures, Needs: processorRuns},
-		tables.Exhibit{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: area under the ROC curve", Table: ProcessorDetection, Picture: ProcessorDetectionFigure, Needs: processorRuns},
-		tables.Exhibit{Name: "cifar-processor-ood-auprc", Doc: "the same by the area under the precision-recall curve", Table: processorPrecision, Needs: processorRuns},
-		tables.Exhibit{Name: "cifar-processor-layers", Doc: "out-of-distribution detection after 10 epochs by the energies of each layer", Table: ProcessorLayers, Needs: processorRuns})
+		tables.Exhibit{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: areas under the ROC and the precision-recall curves", Table: processorDetection, Needs: processorRuns,
+			Picture: tables.Picture(prose, report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(0.5)}, processorDetection),
+			Parts:   tables.Exhibits{{Name: "cifar-processor-ood-auprc", Table: processorPrecision, Needs: processorRuns}}},
+		tables.Exhibit{Name: "cifar-processor-layers", Doc: "out-of-distribution detection after 10 epochs by the energies of each layer", Table: processorLayers, Needs: processorRuns})
 }
-
-// The pictures of tables. A guess has an area of 0.5 under the ROC curve.
-var (
-	ProcessorDifferencesFigure = tables.Picture(prose, report.Forest{ByColumn: true}, processorDifferences)
-	ProcessorDetectionFigure   = tables.Picture(prose, report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(0.5)}, ProcessorDetection)
-)
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.
 type row struct {
@@ -152,8 +147,8 @@ func paperName(m experiment.Method, table string) string {
 	return m.Name
 }
 
-// A Classification is one of the paper's tables of classification, with rows of our own.
-type Classification struct {
+// A classification is one of the paper's tables of classification, with rows of our own.
+type classification struct {
 	name      string
 	published string // of package paper
 	what      string // which data with which network
@@ -163,19 +158,18 @@ type Classification struct {
 	decayed   []experiment.Method // again, with weight decay on all parameters
 }
 
-// The five of the paper, and two of the settings of the authors' code, whose ResNet-14 has 20 layers.
-var (
-	CIFAR10ResNet14    = Classification{"cifar10-resnet14", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", ten, paper, smallMethods, variationals}
-	cifar10Alone       = Classification{"cifar10-resnet14-alone", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14, without the test sets of CIFAR-100 and SVHN", tenAlone, paper, smallMethods, variationals}
-	cifar100ResNet14   = Classification{"cifar100-resnet14", papers.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", hundred, paper, smallMethods, variationals}
-	CIFAR10WideResNet  = Classification{"cifar10-wrn", papers.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", ten, onWide, wideMethods, nil}
-	CIFAR100WideResNet = Classification{"cifar100-wrn", papers.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", hundred, onWide, wideMethods, nil}
-	Rank1Ablation      = Classification{"rank1-ablation", papers.Rank1Ablation, "CIFAR-10 with WRN-28-10 and fewer components", ten, onWide, append(mixtures(), methods.Density), nil}
-	cifar10Released    = Classification{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10 with the settings of the authors' code", ten, released, papersFive, nil}
-	cifar100Released   = Classification{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100 with the settings of the authors' code", hundred, released, papersFive, nil}
-)
-
-var classifications = []Classification{CIFAR10ResNet14, cifar10Alone, cifar100ResNet14, CIFAR10WideResNet, CIFAR100WideResNet, Rank1Ablation, cifar10Released, cifar100Released}
+// classifications are the five of the paper, one without larger test sets, and two with the settings of the authors' code, whose
+// ResNet-14 has 20 layers.
+var classifications = []classification{
+	{"cifar10-resnet14", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", ten, paper, smallMethods, variationals},
+	{"cifar10-resnet14-alone", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14, without the test sets of CIFAR-100 and SVHN", tenAlone, paper, smallMethods, variationals},
+	{"cifar100-resnet14", papers.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", hundred, paper, smallMethods, variationals},
+	{"cifar10-wrn", papers.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", ten, onWide, wideMethods, nil},
+	{"cifar100-wrn", papers.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", hundred, onWide, wideMethods, nil},
+	{"rank1-ablation", papers.Rank1Ablation, "CIFAR-10 with WRN-28-10 and fewer components", ten, onWide, append(mixtures(), methods.Density), nil},
+	{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10 with the settings of the authors' code", ten, released, papersFive, nil},
+	{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100 with the settings of the authors' code", hundred, released, papersFive, nil},
+}
 
 // said is what is said of settings.
 type said struct {
@@ -186,7 +180,7 @@ type said struct {
 func (s settings) said() said { return said{s.released, s.epochs, s.samples} }
 
 // Table has our numbers, and the paper's below them.
-func (t Classification) Table(x *tables.Index) (report.Table, error) {
+func (t classification) table(x *tables.Index) (report.Table, error) {
 	var rows []row
 	add := func(m experiment.Method, ending string, decayAll bool) {
 		r := row{name: m.Name, runs: seeded(t.settings.withDecay(decayAll), paperSeeds).Of(t.images, m), table: t.published, paper: paperName(m, t.published)}
@@ -211,9 +205,9 @@ func (t Classification) Table(x *tables.Index) (report.Table, error) {
 	return fill(x, made, []column{ranked(accuracy), ranked(ece), ranked(nll)}, append(rows, papersRows(t.published, "The paper's numbers", "")...))
 }
 
-// DetectionTable is the paper's table of out-of-distribution detection, ours and the paper's, with columns of our own for
+// detectionTable is the paper's table of out-of-distribution detection, ours and the paper's, with columns of our own for
 // sets that the paper does not use. Every method is scored by the maximum probability and by a score of its own.
-func DetectionTable(x *tables.Index) (report.Table, error) {
+func detectionTable(x *tables.Index) (report.Table, error) {
 	var rows []row
 	for _, d := range []Images{ten, hundred} {
 		prefix := titleOf(d.Name) + "->SVHN "

@@ -13,9 +13,9 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// Exhibit is the table of claims under its name.
-func Exhibit() tables.Exhibit {
-	return tables.Exhibit{Name: "claims", Doc: "every claim of the paper that can be checked: holds, fails, not significant or mixed, with the evidence", Table: Table}
+// Exhibits has the table of claims.
+func Exhibits() tables.Exhibits {
+	return tables.Exhibits{{Name: "claims", Doc: "every claim of the paper that can be checked: holds, fails, not significant or mixed, with the evidence", Table: made}}
 }
 
 // studies are the claims that each study can check.
@@ -24,8 +24,8 @@ var studies = []func(x *tables.Index) ([]tables.Claim, error){toy.Claims, uci.Cl
 //go:embed prose.md
 var prose string
 
-// Table lists the paper's claims, in our words, and what the results say of each.
-func Table(x *tables.Index) (report.Table, error) {
+// made lists the paper's claims, in our words, and what the results say of each.
+func made(x *tables.Index) (report.Table, error) {
 	var all []tables.Claim
 	for _, claims := range studies {
 		found, err := claims(x)

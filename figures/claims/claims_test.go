@@ -19,12 +19,12 @@ func TestTable(t *testing.T) {
 		}
 	}
 	studies = []func(*tables.Index) ([]tables.Claim, error){of("one", nil), of("two", nil)}
-	table, err := Table(tables.NewIndex(nil))
+	table, err := made(tables.NewIndex(nil))
 	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Verdict") != tables.Holds {
 		t.Errorf("%+v, %v", table, err)
 	}
 	studies = append(studies, of("three", errors.New("torn")))
-	if _, err := Table(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "torn") {
+	if _, err := made(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("error %v", err)
 	}
 }

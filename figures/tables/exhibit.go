@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"fmt"
 	"slices"
 
 	"densityuncertainty/figures/experiment"
@@ -31,21 +32,68 @@ type Exhibit struct {
 	// Needs are the runs, where they are not all that table and picture look for: some show whatever was run, up to a number of
 	// seeds, and some runs have neither table nor picture. Nil otherwise.
 	Needs func() experiment.Experiments
+	Parts Exhibits // more tables and pictures of it, which come with it or alone by their own names
 }
 
-// Named returns the exhibit of a list with a name, and whether there is one.
-func Named(list []Exhibit, name string) (Exhibit, bool) {
-	i := slices.IndexFunc(list, func(e Exhibit) bool { return e.Name == name })
+// Exhibits are those of a study.
+type Exhibits []Exhibit
+
+// withParts lists each exhibit and its parts.
+func (list Exhibits) withParts() (all Exhibits) {
+	for _, e := range list {
+		all = append(append(all, e), e.Parts...)
+	}
+	return all
+}
+
+// Tables are the exhibits and parts that have a table.
+func (list Exhibits) Tables() Exhibits {
+	return slices.DeleteFunc(list.withParts(), func(e Exhibit) bool { return e.Table == nil })
+}
+
+// Pictures are the exhibits and parts that have a picture.
+func (list Exhibits) Pictures() Exhibits {
+	return slices.DeleteFunc(list.withParts(), func(e Exhibit) bool { return e.Picture == nil })
+}
+
+// Named returns the exhibit or part with a name, and whether there is one.
+func (list Exhibits) Named(name string) (Exhibit, bool) {
+	all := list.withParts()
+	i := slices.IndexFunc(all, func(e Exhibit) bool { return e.Name == name })
 	if i < 0 {
 		return Exhibit{}, false
 	}
-	return list[i], true
+	return all[i], true
 }
 
-// Runs are the experiments that the exhibit is made of, each once.
+// Table makes the table of the exhibit or part with a name.
+func (list Exhibits) Table(x *Index, name string) (report.Table, error) {
+	if e, _ := list.Named(name); e.Table != nil {
+		return e.Table(x)
+	}
+	return report.Table{}, fmt.Errorf("tables: unknown table %q; \"reproduce list\" shows the tables", name)
+}
+
+// Picture draws the picture of the exhibit or part with a name.
+func (list Exhibits) Picture(x *Index, name string) (report.Figure, error) {
+	if e, _ := list.Named(name); e.Picture != nil {
+		return e.Picture(x)
+	}
+	return report.Figure{}, fmt.Errorf("tables: unknown figure %q; \"reproduce list\" shows the figures", name)
+}
+
+// Runs are the experiments that the exhibit and its parts are made of, each once.
 func (e Exhibit) Runs() experiment.Experiments {
+	var all experiment.Experiments
+	for _, part := range (Exhibits{e}).withParts() {
+		all = append(all, part.runs()...)
+	}
+	return Union(all)
+}
+
+func (e Exhibit) runs() experiment.Experiments {
 	if e.Needs != nil {
-		return Union(e.Needs())
+		return e.Needs()
 	}
 	x := Of(nil)
 	if e.Table != nil {

@@ -22,7 +22,7 @@ type bound struct{ at, sign float64 }
 
 const below, above = 1, -1
 
-// Claims are the paper's claims about Figure 1, checked by the gap ratios of twenty seeds (see GapRatios).
+// Claims are the paper's claims about Figure 1, checked by the gap ratios of twenty seeds (see gapRatios).
 func Claims(x *tables.Index) ([]tables.Claim, error) {
 	var all []tables.Claim
 	for _, claim := range []gapClaim{

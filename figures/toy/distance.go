@@ -15,23 +15,23 @@ import (
 // distanceMethods are the methods whose distance awareness is compared.
 var distanceMethods = []experiment.Method{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble, methods.Laplace, methods.SWAG}
 
-// DistanceCubic shows whether each method is less certain where the cubic has no data: the mean, two standard
+// distanceCubic shows whether each method is less certain where the cubic has no data: the mean, two standard
 // deviations of the function to each side (darker), and with the observation noise (lighter).
-func DistanceCubic(x *tables.Index) (report.Figure, error) {
+func distanceCubic(x *tables.Index) (report.Figure, error) {
 	const name = "distance-toy"
 	found, err := find(name, x, Cubic{Seeds: drawnSeeds}, distanceMethods)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	f, _, err := cubicFigure(name, found, 3, run.spread)
-	f.Width, f.Height = f.Width+20, f.Height+20 // as large as DistanceMoons
+	f.Width, f.Height = f.Width+20, f.Height+20 // as large as distanceMoons
 	f.Caption = prose.Caption(name, map[string]int{"Seed": shownSeed})
 	return f, err
 }
 
-// DistanceMoons shows where in the plane each method's classifier of two moons is uncertain: the entropy of
+// distanceMoons shows where in the plane each method's classifier of two moons is uncertain: the entropy of
 // its predictions, from 0 (white) to one bit (dark).
-func DistanceMoons(x *tables.Index) (report.Figure, error) {
+func distanceMoons(x *tables.Index) (report.Figure, error) {
 	const name = "distance-moons"
 	found, err := find(name, x, Moons{Seeds: drawnSeeds}, distanceMethods)
 	if err != nil {
@@ -49,7 +49,7 @@ func DistanceMoons(x *tables.Index) (report.Figure, error) {
 	return f, err
 }
 
-// spread draws one panel of DistanceCubic.
+// spread draws one panel of distanceCubic.
 func (r run) spread(p *plot.Plot, withLegend bool) error {
 	around := func(noise float64) (low, high []float64) {
 		for i, mean := range r.mean {
@@ -64,7 +64,7 @@ func (r run) spread(p *plot.Plot, withLegend bool) error {
 	return r.draw(p, names, outerLow, outerHigh, low, high)
 }
 
-// drawMoons draws one panel of DistanceMoons.
+// drawMoons draws one panel of distanceMoons.
 func drawMoons(p *plot.Plot, r experiment.Result) error {
 	p.Title.Text += fmt.Sprintf("\nat data %.2f, far away %.2f", r.Metrics[metricEntropyData], r.Metrics[metricEntropyFar])
 	kept, err := predictionsOf(r)

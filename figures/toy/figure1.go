@@ -27,10 +27,10 @@ func named(m experiment.Method, name string) experiment.Method {
 // clipped is the density layer with the energies of LDL limited to [0, D].
 var clipped = experiment.Method{Name: "Density Uncertainty (LDL, energy clipped)", Layers: dul.Density{Energy: energy.LDL{}, Clip: true}}
 
-// Figure1 is the paper's Figure 1. A panel has the data (red), the predictive
+// figure1 is the paper's Figure 1. A panel has the data (red), the predictive
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
 // the bands are narrow, so a second panel below each has them less the mean, with the truth.
-func Figure1(x *tables.Index) (report.Figure, error) {
+func figure1(x *tables.Index) (report.Figure, error) {
 	list := []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
 	for i, m := range list {
 		list[i].Name = fmt.Sprintf("(%c) %s", 'a'+i, m.Name)
@@ -38,8 +38,8 @@ func Figure1(x *tables.Index) (report.Figure, error) {
 	return bands("figure1", x, list)
 }
 
-// Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
-func Figure1Energies(x *tables.Index) (report.Figure, error) {
+// figure1Energies shows the density layer with its energy models, as figure1 shows methods.
+func figure1Energies(x *tables.Index) (report.Figure, error) {
 	list := []experiment.Method{named(methods.Density, "LDL, not clipped"), named(clipped, "LDL, clipped to [0, D]"), named(methods.DensityMixture, "Rank-1 mixture")}
 	return bands("figure1-energies", x, list)
 }
@@ -140,7 +140,7 @@ type run struct {
 	trainX, trainY []float64
 }
 
-// shownSeed is the seed of the runs in the named figures, and drawnSeeds how many seeds Pictures and DistanceTable can show:
+// shownSeed is the seed of the runs in the named figures, and drawnSeeds how many seeds Pictures and distanceTable can show:
 // predictions of the first ones are part of the repository.
 const shownSeed, drawnSeeds = 0, 3
 
@@ -276,7 +276,7 @@ func (r run) axes(p *plot.Plot) {
 	p.Y.Label.Text, p.Y.Min, p.Y.Max = "y", low-room, high+room
 }
 
-// bands draws one panel of Figure1.
+// bands draws one panel of figure1.
 func (r run) bands(p *plot.Plot, withLegend bool) error {
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]
 	return r.draw(p, names, r.quantile(0.005), r.quantile(0.995), r.quantile(0.025), r.quantile(0.975))

@@ -44,8 +44,8 @@ var proseText string
 // prose has the words of the tables and figures.
 var prose = report.ParseProse(proseText)
 
-// GapRatios is Figure 1 in numbers: a row for each method, with what its uncertainty does in the gap.
-func GapRatios(x *tables.Index) (report.Table, error) {
+// gapRatios is Figure 1 in numbers: a row for each method, with what its uncertainty does in the gap.
+func gapRatios(x *tables.Index) (report.Table, error) {
 	settings := gapRatio(methods.Density).Of[0].Recipe
 	s := tables.Sheet{Table: prose.Table("gap-ratio", map[string]int{"Seeds": gapSeeds, "Steps": settings.Epochs, "Samples": settings.Samples}), Down: true}
 	s.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
@@ -62,9 +62,9 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// DistanceTable puts the pictures DistanceCubic and DistanceMoons into numbers. For each method it has the mean entropy at
+// distanceTable puts the pictures distanceCubic and distanceMoons into numbers. For each method it has the mean entropy at
 // the data of two moons and far away from them, and the gap ratio on the cubic, which a function without spread lacks.
-func DistanceTable(x *tables.Index) (report.Table, error) {
+func distanceTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("distance", map[string]int{"Seeds": drawnSeeds}), Down: true}
 	s.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: gap ratio"}
 	for _, m := range append(slices.Clone(distanceMethods), methods.LaplaceDraws) {

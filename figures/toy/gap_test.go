@@ -17,7 +17,7 @@ func TestGapRatios(t *testing.T) {
 	})
 	diverged := grid.Of(Cubic{Seeds: 2}, methods.Density)[1].ID()
 	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
-	table := must.Get(GapRatios(tables.NewIndex(made)))(t)
+	table := must.Get(gapRatios(tables.NewIndex(made)))(t)
 	if got := figtest.Cell(t, table, "Density Uncertainty (LDL)", "Seeds above 1"); got != "9 of 19" || len(table.Rows) != 1 {
 		t.Errorf("%d rows, %s seeds above 1", len(table.Rows), got)
 	}
@@ -25,7 +25,7 @@ func TestGapRatios(t *testing.T) {
 
 // The numbers of the stored runs, some of which figures/README.md has too.
 func TestDistanceTable(t *testing.T) {
-	table := must.Get(DistanceTable(must.Get(committed())(t)))(t)
+	table := must.Get(distanceTable(must.Get(committed())(t)))(t)
 	for _, c := range []struct{ row, column, want string }{
 		{"Density Uncertainty", "Moons: far away", "0.069 ± 0.009"}, {"Deep Ensemble", "Moons: at data", "0.001 ± 0.000"},
 		{"DUE", "Cubic: gap ratio", "1.13 ± 0.05"}, {"Deterministic", "Cubic: gap ratio", "not measured"},

@@ -26,7 +26,7 @@ func Claims(x *tables.Index) (all []tables.Claim, err error) {
 
 // claimsOfBest are those about the paper's methods.
 func claimsOfBest(x *tables.Index) (all []tables.Claim, err error) {
-	tested, err := ClaimsTable(x)
+	tested, err := claimsTable(x)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func claimsOfControls(x *tables.Index) (all []tables.Claim, err error) {
 		claim string
 		table func(*tables.Index) (report.Table, error)
 	}{
-		{"A variance that follows the density of the input beats one that does not", EnergyTable},
-		{"It beats the same average variance, given to every input alike", PlaceTable},
+		{"A variance that follows the density of the input beats one that does not", energyTable},
+		{"It beats the same average variance, given to every input alike", placeTable},
 	} {
 		t, err := c.table(x)
 		if err != nil {

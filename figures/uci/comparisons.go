@@ -60,27 +60,27 @@ func adamTable(x *tables.Index) (report.Table, error) {
 	return againstDensity("uci-adam", withLater, adamGrid(SmallDatasets()...)).Make(x)
 }
 
-// TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
-func TunedTable(x *tables.Index) (report.Table, error) {
+// tunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
+func tunedTable(x *tables.Index) (report.Table, error) {
 	return againstDensity("uci-tuned", withLater, tunedGrid(On(SmallDatasets()...)...)).Make(x)
 }
 
-// ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
+// claimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
 // and setting each other method against density uncertainty, paired over the splits.
-func ClaimsTable(x *tables.Index) (report.Table, error) {
+func claimsTable(x *tables.Index) (report.Table, error) {
 	return againstDensity("uci-claims", paperMethods, claimGrids...).Make(x)
 }
 
-// Paired compares methods on the small data sets split by split with density uncertainty: Rank-1, since the paper's others
+// pairedTable compares methods on the small data sets split by split with density uncertainty: Rank-1, since the paper's others
 // have larger errors on all of these sets, and those that this project adds.
-func Paired(x *tables.Index) (report.Table, error) {
+func pairedTable(x *tables.Index) (report.Table, error) {
 	list := slices.Concat([]experiment.Method{methods.Density, methods.Rank1}, addedMethods, laterMethods)
-	return againstDensity("paired", list, paperGrid(SmallDatasets()...)).Make(x)
+	return againstDensity("uci-paired", list, paperGrid(SmallDatasets()...)).Make(x)
 }
 
-// ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
+// convergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
-func ConvergedTable(x *tables.Index) (report.Table, error) {
+func convergedTable(x *tables.Index) (report.Table, error) {
 	s := bySetting("uci-converged", nll, densityFirst(convergedMethods), trainings(), detached)
 	if change := changeOfLead(x); change != "" {
 		s.Measured = append(s.Measured, prose.Caption("change of the lead", change))
@@ -111,10 +111,10 @@ func less(a, b map[int]float64) map[int]float64 {
 	return differences
 }
 
-// SamplesTable says how much of a head start closed forms have. It has the negative log likelihood with 1000 Monte Carlo
+// samplesTable says how much of a head start closed forms have. It has the negative log likelihood with 1000 Monte Carlo
 // samples, tested against density uncertainty, and with the paper's 10, tested against 1000 of the same method. SNGP and
 // DUE take no samples.
-func SamplesTable(x *tables.Index) (report.Table, error) {
+func samplesTable(x *tables.Index) (report.Table, error) {
 	list, many := densityFirst(samplesMethods), manySamples()
 	few := lines(paperGrid(SmallDatasets()...), "10 draws", nll, list)
 	for i, dataset := range SmallDatasets() {
@@ -142,7 +142,7 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
 var tunedMethods = slices.Concat(sampledMethods, addedMethods)
 
-// gapMethods are the columns of GapTable.
+// gapMethods are the columns of gapTable.
 var gapMethods = slices.Concat([]experiment.Method{methods.DensityMean}, tunedMethods, laterMethods)
 
 // gapSheet is a table of a number on gap splits.
@@ -150,9 +150,9 @@ func gapSheet(name string, n tables.Number, reference ...experiment.Method) tabl
 	return bySetting(name, n, densityFirst(gapMethods), gapGrids(), reference...)
 }
 
-// GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
+// gapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
-func GapTable(x *tables.Index) (report.Table, error) {
+func gapTable(x *tables.Index) (report.Table, error) {
 	return gapSheet("uci-gap", tables.Number{Name: experiment.MetricNLL, Decimals: 2}, methods.Density).Make(x)
 }
 
@@ -161,8 +161,8 @@ func gapCoverageTable(x *tables.Index) (report.Table, error) {
 	return gapScores(x, "uci-gap-coverage", coverage)
 }
 
-// GapRankTable has the rank correlation of predicted variance and squared error on gap splits.
-func GapRankTable(x *tables.Index) (report.Table, error) {
+// gapRankTable has the rank correlation of predicted variance and squared error on gap splits.
+func gapRankTable(x *tables.Index) (report.Table, error) {
 	return gapScores(x, "uci-gap-rank", rank)
 }
 
@@ -195,5 +195,5 @@ func againstConstant(x *tables.Index, n tables.Number, s experiment.Grid) []tabl
 // sampledMethods are the methods whose predictions are means over Monte Carlo samples.
 var sampledMethods = slices.Concat(energyMethods, []experiment.Method{methods.MFVI}, rivals)
 
-// samplesMethods are the columns of SamplesTable: the methods that draw, and two that do not.
+// samplesMethods are the columns of samplesTable: the methods that draw, and two that do not.
 var samplesMethods = slices.Concat(sampledMethods, []experiment.Method{methods.SNGP, methods.DUE})

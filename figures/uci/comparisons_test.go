@@ -32,7 +32,7 @@ func TestGapTable(t *testing.T) {
 		made(in(methods.DUE)[1:], measured(1)),
 		made(of(methods.MFVI, "yacht"), level(1)), // other splits
 	))
-	table := must.Get(GapTable(x))(t)
+	table := must.Get(gapTable(x))(t)
 	check(t, table, [][3]string{
 		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, not significant"},
 		{"paper's text, Yacht Hydrodynamics", "Deterministic", "5.5 ± 1.9, worse"}, {"paper's text, Yacht Hydrodynamics", "DUE", "4.0 ± 1.6 (n=5 of 6)"},

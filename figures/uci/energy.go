@@ -14,10 +14,10 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// EnergyTable says whether the energy of the inputs matters: it has the negative log likelihood of density layers with
+// energyTable says whether the energy of the inputs matters: it has the negative log likelihood of density layers with
 // each energy model, tested against constant energy, and what the differences exclude. Seeds and all else are equal, but
 // for the tuned settings, which are each model's own.
-func EnergyTable(x *tables.Index) (report.Table, error) {
+func energyTable(x *tables.Index) (report.Table, error) {
 	return againstControl(x, "uci-energy", energyGrids(withoutYear()...), energyMethods)
 }
 
@@ -28,17 +28,17 @@ func againstControl(x *tables.Index, name string, grids []experiment.Grid, list 
 	return withBounds(t), err
 }
 
-// placeGrids are those of PlaceTable, on all data sets but the two largest. Both columns have the settings that are
+// placeGrids are those of placeTable, on all data sets but the two largest. Both columns have the settings that are
 // tuned for LDL.
 func placeGrids() []experiment.Grid { return energyGrids(without(withoutYear(), "protein")...) }
 
-// placeMethods are the columns of PlaceTable.
+// placeMethods are the columns of placeTable.
 var placeMethods = []experiment.Method{methods.DensityMean, methods.Density}
 
-// PlaceTable says whether it matters where the noise goes, and not only how much there is: it has the negative log
+// placeTable says whether it matters where the noise goes, and not only how much there is: it has the negative log
 // likelihood of density layers whose noise follows the mean energy, the same for every input, and of density layers, tested
 // against it, and what the differences exclude.
-func PlaceTable(x *tables.Index) (report.Table, error) {
+func placeTable(x *tables.Index) (report.Table, error) {
 	return againstControl(x, "uci-place", placeGrids(), placeMethods)
 }
 
@@ -111,10 +111,10 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 	return mean, n
 }
 
-// SpreadTable says what the energy does to a trained network, in the settings of EnergyTable. Each with constant energy
+// spreadTable says what the energy does to a trained network, in the settings of energyTable. Each with constant energy
 // and with LDL, it has how far the network's function spreads, what part of the targets is inside 95% intervals, whether
 // the variance ranks the errors, and the error.
-func SpreadTable(x *tables.Index) (report.Table, error) {
+func spreadTable(x *tables.Index) (report.Table, error) {
 	sheet := tables.Sheet{Table: begun("uci-spread", "Data set", "")}
 	numbers := []tables.Number{{Name: experiment.MetricModelStd, Title: "deviation of the function", Decimals: 3, Optional: true}, coverage, rank, rmse}
 	for _, n := range numbers {

@@ -23,7 +23,7 @@ func TestEnergyTable(t *testing.T) {
 		made(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), // t = 0.045 / 0.0206 = 2.19, p = 0.042, and twice that among four
 		made(of(methods.Density, "boston"), spread(1.955, 0, 0.15)),
 	)
-	table := must.Get(EnergyTable(tables.Of(lines)))(t)
+	table := must.Get(energyTable(tables.Of(lines)))(t)
 	const bound = "Density Uncertainty differs by at most"
 	check(t, table, [][3]string{
 		{"paper's text, Yacht Hydrodynamics", "Density, constant", "2.00 ± 0.10"},

@@ -30,20 +30,10 @@ func perDataset(within float64, table func(*tables.Index) (report.Table, error))
 
 const nllAxis = "difference of NLL (nats)"
 
-// The pictures of tables.
-var (
-	ClaimsFigure  = perDataset(0, ClaimsTable)
-	GapFigure     = perDataset(2, GapTable)
-	TunedFigure   = perDataset(0, TunedTable)
-	EnergyFigure  = tables.Picture(prose, report.Forest{Axis: nllAxis}, EnergyTable)
-	PlaceFigure   = tables.Picture(prose, report.Forest{Axis: nllAxis}, PlaceTable)
-	OptionsFigure = tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow}, optionsTable)
-)
-
-// ConvergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained
+// convergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained
 // longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends a little
 // above the highest mean after 100 epochs, where lines to higher means leave it.
-func ConvergedFigure(x *tables.Index) (report.Figure, error) {
+func convergedFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-converged", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption = prose.Caption("uci-converged picture", nil)
 	drawn, lengths := drawnMethods, trainings()[:3]

@@ -16,9 +16,9 @@ import (
 //go:embed released.csv
 var releasedCSV []byte
 
-// ReleasedTable compares our runs with the settings of the authors' code with measurements of the authors' code, both over the same
+// releasedTable compares our runs with the settings of the authors' code with measurements of the authors' code, both over the same
 // splits.
-func ReleasedTable(x *tables.Index) (report.Table, error) {
+func releasedTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-released", "Method", report.MarksPaper), Down: true}
 	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
 	for _, r := range tables.ReadChoices(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {

@@ -8,13 +8,13 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// farAway is the end of the axis of ReproductionFigure, in standard deviations. Numbers beyond are drawn there.
+// farAway is the end of the axis of reproductionFigure, in standard deviations. Numbers beyond are drawn there.
 const farAway = 2
 
-// ReproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
+// reproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
 // deviation over 20 splits (tables.Printed.Away), hollow within one.
-func ReproductionFigure(x *tables.Index) (report.Figure, error) {
+func reproductionFigure(x *tables.Index) (report.Figure, error) {
 	t, near, all := report.Table{Name: "uci-reproduction", Columns: []string{"Data set"}}, 0, 0
 	for _, m := range paperMethods {
 		t.Columns = append(t.Columns, m.Name)

@@ -104,13 +104,13 @@ func manySamples() experiment.Grid {
 // drawnMethods are those of the picture of longer training.
 var drawnMethods = []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
 
-// convergedMethods are the columns of ConvergedTable.
+// convergedMethods are the columns of convergedTable.
 var convergedMethods = slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods, laterMethods)
 
 // fewSplits is the number of splits on which the longest trainings are made.
 const fewSplits = 5
 
-// trainings are those of the rows of ConvergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on
+// trainings are those of the rows of convergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on
 // five splits, without and with early stopping.
 func trainings() []experiment.Grid {
 	small, all, few := On(SmallDatasets()...), convergedMethods, append([]experiment.Method{methods.Density}, drawnMethods...)

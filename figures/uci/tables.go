@@ -19,30 +19,28 @@ var proseText string
 var prose = report.ParseProse(proseText)
 
 // Exhibits are the tables and pictures of the study.
-func Exhibits() []tables.Exhibit {
-	return []tables.Exhibit{
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Table: NLL},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Table: RMSE},
-		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Picture: ReproductionFigure},
+func Exhibits() tables.Exhibits {
+	return tables.Exhibits{
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Table: nllTable, Parts: tables.Exhibits{{Name: "uci-paired", Table: pairedTable}}},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Table: rmseTable},
 		{Name: "uci-density", Doc: "NLL and RMSE of density layers on UCI beside the paper's, and the method with the lowest mean of ours", Table: densityTable},
-		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Table: DatasetsTable},
-		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Table: Agreement},
-		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Table: ClaimsTable, Picture: ClaimsFigure},
-		{Name: "uci-released", Doc: "UCI with the settings of the authors' code beside measurements of the authors' code", Table: ReleasedTable},
-		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Table: EnergyTable, Picture: EnergyFigure},
-		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Table: PlaceTable, Picture: PlaceFigure},
-		{Name: "uci-spread", Doc: "spread, coverage, rank correlation and error with constant energy and with LDL", Table: SpreadTable},
-		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood", Table: GapTable, Picture: GapFigure},
-		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95% intervals", Table: gapCoverageTable},
-		{Name: "uci-gap-rank", Doc: "every method on gap splits: whether the variance tells where errors are large", Table: GapRankTable},
-		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Table: TunedTable, Picture: TunedFigure},
-		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: TuningTable, Needs: tried},
+		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Table: datasetsTable},
+		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Table: agreementTable},
+		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Table: claimsTable, Picture: perDataset(0, claimsTable)},
+		{Name: "uci-released", Doc: "UCI with the settings of the authors' code beside measurements of the authors' code, and a picture of how far our numbers are from the paper's", Table: releasedTable, Parts: tables.Exhibits{{Name: "uci-reproduction", Picture: reproductionFigure}}},
+		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Table: energyTable, Picture: tables.Picture(prose, report.Forest{Axis: nllAxis}, energyTable)},
+		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Table: placeTable, Picture: tables.Picture(prose, report.Forest{Axis: nllAxis}, placeTable)},
+		{Name: "uci-spread", Doc: "spread, coverage, rank correlation and error with constant energy and with LDL", Table: spreadTable},
+		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood, how many targets are inside 95% intervals, and whether the variance tells where errors are large", Table: gapTable, Picture: perDataset(2, gapTable), Parts: tables.Exhibits{
+			{Name: "uci-gap-coverage", Table: gapCoverageTable}, {Name: "uci-gap-rank", Table: gapRankTable},
+		}},
+		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Table: tunedTable, Picture: perDataset(0, tunedTable)},
+		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: tuningTable, Needs: tried},
 		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Table: scoresTable},
 		{Name: "uci-conformal", Doc: "how many targets are inside conformal intervals of 95%, on random splits and in holes", Table: conformalTable},
-		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Table: SamplesTable},
-		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Table: ConvergedTable, Picture: ConvergedFigure},
-		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Table: optionsTable, Picture: OptionsFigure},
-		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the authors' code", Table: FidelitiesTable},
+		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Table: samplesTable},
+		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Table: convergedTable, Picture: convergedFigure},
+		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired, and all fields that differ", Table: optionsTable, Picture: tables.Picture(prose, report.Forest{Axis: nllAxis, Columns: perRow}, optionsTable), Parts: tables.Exhibits{{Name: "uci-fidelities", Table: fidelitiesTable}}},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Table: adamTable},
 	}
 }
@@ -71,11 +69,11 @@ func printed(n tables.Number, dataset string, m experiment.Method, g experiment.
 	return p
 }
 
-// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it.
-func NLL(x *tables.Index) (report.Table, error) { return paperTable(x, nll) }
+// nllTable is the paper's table of UCI negative log likelihoods with our numbers beside it.
+func nllTable(x *tables.Index) (report.Table, error) { return paperTable(x, nll) }
 
-// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it.
-func RMSE(x *tables.Index) (report.Table, error) { return paperTable(x, rmse) }
+// rmseTable is the paper's table of UCI root mean squared errors with our numbers beside it.
+func rmseTable(x *tables.Index) (report.Table, error) { return paperTable(x, rmse) }
 
 func paperTable(x *tables.Index, n tables.Number) (report.Table, error) {
 	list := densityFirst(withLater)
@@ -136,10 +134,10 @@ func densityTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// Agreement counts, for each method and each of the two metrics, on how many data sets our number is better than the
+// agreementTable counts, for each method and each of the two metrics, on how many data sets our number is better than the
 // paper's, agrees with it or is worse (see tables.Printed.Away). On the other data sets there is nothing to compare: our
 // runs are not complete, or the paper has no number.
-func Agreement(x *tables.Index) (report.Table, error) {
+func agreementTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-agreement", "Method", "")}
 	s.Columns = append(s.Columns, "better", "agrees", "worse", "nothing to compare")
 	for _, of := range tableNumbers {
@@ -163,9 +161,9 @@ func Agreement(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download
+// datasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download
 // of 200 MB, is not fetched for a table. The results do not matter.
-func DatasetsTable(x *tables.Index) (report.Table, error) {
+func datasetsTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-datasets", "Data set", "")}
 	s.Columns = append(s.Columns, "Size", "Size (paper)", "Dimension", "Dimension (paper)")
 	printed := func(dataset, column string) tables.Cell {
@@ -189,9 +187,9 @@ func DatasetsTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// FidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
+// fidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
 // do not matter.
-func FidelitiesTable(*tables.Index) (report.Table, error) {
+func fidelitiesTable(*tables.Index) (report.Table, error) {
 	of := func(g experiment.Grid) experiment.Experiment { return g.Of(Data{Name: "yacht"}, methods.Density)[0] }
 	return tables.Fidelities(prose.Table("uci-fidelities", nil), of(paperGrid()), of(releasedGrid()))
 }

@@ -54,7 +54,7 @@ func TestNLLCells(t *testing.T) {
 		{"foreign runs", foreign, best},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			table := must.Get(NLL(tables.Of(c.lines)))(t)
+			table := must.Get(nllTable(tables.Of(c.lines)))(t)
 			check(t, table, [][3]string{{"Yacht Hydrodynamics, ours", "Density Uncertainty", c.want}, {"Yacht Hydrodynamics, paper", "Density Uncertainty", "2.593 ± 0.067"}})
 		})
 	}
@@ -63,7 +63,7 @@ func TestNLLCells(t *testing.T) {
 // Methods that the paper leaves out have no number of the paper. Of methods and data sets that were not run it is said once.
 func TestRowsAndColumns(t *testing.T) {
 	lines := append(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Density, "energy"), level(2.5))...)
-	table := must.Get(NLL(tables.Of(lines)))(t)
+	table := must.Get(nllTable(tables.Of(lines)))(t)
 	if got, want := table.Columns, []string{"Data set", methods.Density.Name, methods.SNGP.Name}; !slices.Equal(got, want) || len(table.Rows) != 3 {
 		t.Errorf("columns %q, want %q; %d rows, want 3", got, want, len(table.Rows))
 	}
@@ -84,7 +84,7 @@ func TestNothingAskedFor(t *testing.T) {
 		return map[string]float64{experiment.MetricCRPS: 1}
 	}))
 	check(t, must.Get(scoresTable(tables.Of(lines)))(t), [][3]string{{"CRPS, Kin8nm", "SNGP", ""}, {"CRPS, Yacht Hydrodynamics", "SNGP", "not measured"}})
-	check(t, must.Get(TuningTable(tables.Of(nil)))(t), [][3]string{{"random splits, Kin8nm", "SNGP", ""}, {"random splits, Kin8nm", "MFVI", ""}})
+	check(t, must.Get(tuningTable(tables.Of(nil)))(t), [][3]string{{"random splits, Kin8nm", "SNGP", ""}, {"random splits, Kin8nm", "MFVI", ""}})
 }
 
 // A lowest mean is told where all methods were run.
@@ -135,7 +135,7 @@ func TestNamesOfThePaper(t *testing.T) {
 
 // The sizes that the paper prints must be those of the data.
 func TestDatasetsTable(t *testing.T) {
-	table := must.Get(DatasetsTable(tables.Of(nil)))(t)
+	table := must.Get(datasetsTable(tables.Of(nil)))(t)
 	for _, row := range table.Rows {
 		if row.Name == DatasetTitle(Year) || row.Name == DatasetTitle("energy") {
 			continue
@@ -165,7 +165,7 @@ func TestPaired(t *testing.T) {
 	}
 	// The differences 10 and 9 in turn have a standard deviation of 0.513, a corrected standard error of
 	// 0.513 sqrt(1/20 + 1/9) = 0.2059, and with the quantile 2.093 an interval of 0.431 to each side.
-	table := must.Get(Paired(tables.Of(lines)))(t)
+	table := must.Get(pairedTable(tables.Of(lines)))(t)
 	for _, c := range []struct {
 		metric string
 		unit   float64

@@ -83,9 +83,9 @@ func search(d Data, m experiment.Method) []tables.Search {
 	return all
 }
 
-// TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
+// tuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
 // results do not matter.
-func TuningTable(x *tables.Index) (report.Table, error) {
+func tuningTable(x *tables.Index) (report.Table, error) {
 	list := slices.Concat(tunedMethods, laterMethods)
 	s := sheet("uci-tuning", "", list)
 	for _, tuned := range tunings {

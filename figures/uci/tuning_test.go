@@ -75,7 +75,7 @@ func TestOptions(t *testing.T) {
 
 // Without constant energy there is no change of a lead.
 func TestConvergedTable(t *testing.T) {
-	measured := must.Get(ConvergedTable(tables.Of(nil)))(t).Measured
+	measured := must.Get(convergedTable(tables.Of(nil)))(t).Measured
 	if last := measured[len(measured)-1]; strings.HasPrefix(last, "The lead") {
 		t.Errorf("there is a change of a lead: %q", last)
 	}

@@ -353,8 +353,8 @@ func lessThan(p exactProblem, m experiment.Method, distance tables.Mean) tables.
 // exactMetrics are the columns of exactTable, as what follows a region's name in a metric's.
 var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 
-// ExactFigure shows what each method says of the cubic over the exact posterior, for the first split and seed.
-func ExactFigure(x *tables.Index) (report.Figure, error) {
+// exactFigure shows what each method says of the cubic over the exact posterior, for the first split and seed.
+func exactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
 	for _, m := range exactMethods {

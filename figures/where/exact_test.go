@@ -84,10 +84,10 @@ func TestRegionsOfTheCubic(t *testing.T) {
 
 // What the picture lacks it names.
 func TestExactFigure(t *testing.T) {
-	if _, err := ExactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
+	if _, err := exactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
 		t.Errorf("without results: %v", err)
 	}
-	f := must.Get(ExactFigure(must.Get(tables.Committed())(t)))(t)
+	f := must.Get(exactFigure(must.Get(tables.Committed())(t)))(t)
 	if len(f.Panels) != 2 || len(f.Panels[0]) != 4 || f.Panels[0][0].Title.Text != "Density Uncertainty" {
 		t.Errorf("%d rows", len(f.Panels))
 	}

@@ -20,17 +20,16 @@ import (
 )
 
 // Exhibits are the answers as tables and pictures.
-func Exhibits() []tables.Exhibit {
-	var all []tables.Exhibit
+func Exhibits() tables.Exhibits {
+	var all tables.Exhibits
 	for _, g := range gapTables {
 		all = append(all, tables.Exhibit{Name: g.name, Doc: g.doc, Table: g.of})
 	}
-	all[0].Picture = gapPicture
+	all[0].Picture, all[0].Parts = gapPicture, tables.Exhibits{{Name: "where-gap-list", Table: gapListTable}}
 	return append(all,
-		tables.Exhibit{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Table: gapListTable},
 		tables.Exhibit{Name: "where-splits", Doc: "which gap splits of UCI data are holes? the measures of all, and of the holes of question 11", Table: splitsTable},
 		tables.Exhibit{Name: "where-posterior", Doc: "the exact posteriors, which have to be drawn before the runs of where-exact", Needs: posteriors(exactProblems)},
-		tables.Exhibit{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Table: exactTable, Picture: ExactFigure},
+		tables.Exhibit{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Table: exactTable, Picture: exactFigure},
 		tables.Exhibit{Name: "where-posterior-gaps", Doc: "the same before the runs of where-exact-gaps", Needs: posteriors(everyGap)},
 		tables.Exhibit{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Table: exactGapsTable},
 		tables.Exhibit{Name: "where-holes", Doc: "where data are missing, or where one Gaussian says so? holes of seven sets of inputs (question 11)", Table: holesTable, Picture: holesPicture, Needs: holeRuns},

@@ -21,11 +21,11 @@ type listCommand struct {
 
 // Run lists what there is. Counts are made on request, as they take a moment for each table.
 func (l listCommand) Run(c command) error {
-	exhibits, counted := c.catalogue, l.Name != ""
+	exhibits, counted := c.exhibits, l.Name != ""
 	var stored *tables.Index
 	if counted {
 		var err error
-		if exhibits, err = selected("table or figure", c.catalogue, l.Name); err != nil {
+		if exhibits, err = selected("table or figure", c.exhibits, slices.Clone, l.Name); err != nil {
 			return err
 		}
 		if stored, err = l.read(); err != nil {
@@ -41,7 +41,8 @@ func (l listCommand) Run(c command) error {
 	fmt.Fprintln(w, head+"WHAT")
 	mark := map[bool]string{true: "yes"}
 	for _, e := range exhibits {
-		fmt.Fprintf(w, "%s\t%s\t%s\t", e.Name, mark[e.Table != nil], mark[e.Picture != nil])
+		one := tables.Exhibits{e}
+		fmt.Fprintf(w, "%s\t%s\t%s\t", e.Name, mark[len(one.Tables()) > 0], mark[len(one.Pictures()) > 0])
 		if counted {
 			done, missing, seconds := 0, 0, 0.0
 			for _, r := range stored.Results(e.Runs()) {
@@ -59,18 +60,7 @@ func (l listCommand) Run(c command) error {
 	return c.say(b.String())
 }
 
-// A catalogue lists what can be run and made.
-type catalogue []tables.Exhibit
-
-func (c catalogue) tables() catalogue {
-	return slices.DeleteFunc(slices.Clone(c), func(e tables.Exhibit) bool { return e.Table == nil })
-}
-
-func (c catalogue) figures() catalogue {
-	return slices.DeleteFunc(slices.Clone(c), func(e tables.Exhibit) bool { return e.Picture == nil })
-}
-
-// paper is the catalogue of the paper's experiments, and of the questions beyond it.
-func paper() catalogue {
-	return slices.Concat(catalogue{claims.Exhibit()}, toy.Exhibits(), uci.Exhibits(), cifar.Exhibits(), where.Exhibits())
+// paper are the exhibits of all studies.
+func paper() tables.Exhibits {
+	return slices.Concat(claims.Exhibits(), toy.Exhibits(), uci.Exhibits(), cifar.Exhibits(), where.Exhibits())
 }

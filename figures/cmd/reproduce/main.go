@@ -37,13 +37,13 @@ const (
 
 func main() { os.Exit(program(paper())) }
 
-// program is the program with a catalogue.
-func program(all catalogue) int {
+// program is the program with its exhibits.
+func program(all tables.Exhibits) int {
 	ctx := context.Background()
 	if len(os.Args) > 1 && slices.Contains([]string{"run", "again"}, os.Args[1]) { // others have nothing to save
 		ctx = untilSignal(ctx)
 	}
-	return command{stdout: os.Stdout, stderr: os.Stderr, catalogue: all}.main(ctx, os.Args[1:])
+	return command{stdout: os.Stdout, stderr: os.Stderr, exhibits: all}.main(ctx, os.Args[1:])
 }
 
 // untilSignal is a context that Ctrl-C, SIGTERM and, unless nohup has it ignored, SIGHUP end, which a lost connection sends.
@@ -72,7 +72,7 @@ func (s stoppedBy) Error() string { return s.String() }
 // A command is the program with what it needs from outside.
 type command struct {
 	stdout, stderr io.Writer
-	catalogue
+	exhibits       tables.Exhibits
 }
 
 // The commands are the command line.

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(program(tiny()))
 }
 
-// tiny is a catalogue whose experiments take a moment, and those of "slow" some seconds.
-func tiny() catalogue {
+// tiny are exhibits whose experiments take a moment, and those of "slow" some seconds.
+func tiny() tables.Exhibits {
 	list := func(epochs int, list ...experiment.Method) experiment.Experiments {
 		all, err := experiment.Cross(uci.Paper, uci.On("yacht", "boston"), list...)
 		if err != nil {
@@ -66,7 +66,7 @@ func tiny() catalogue {
 	needs := func(list experiment.Experiments) func() experiment.Experiments {
 		return func() experiment.Experiments { return list }
 	}
-	return catalogue{
+	return tables.Exhibits{
 		{Name: "few", Doc: "some experiments", Table: nll},
 		{Name: "slow", Doc: "longer ones", Needs: needs(list(400, methods.Density).OnSplits(0))},
 		{Name: "lost", Doc: "ones that diverge", Needs: needs(list(2, methods.MCDropout).Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Cosine{Start: 1e30} }))},
@@ -78,7 +78,7 @@ func tiny() catalogue {
 // reproduce carries out a command line in this process.
 func reproduce(args ...string) (status int, stdout, stderr string) {
 	var out, messages bytes.Buffer
-	status = command{stdout: &out, stderr: &messages, catalogue: tiny()}.main(context.Background(), args)
+	status = command{stdout: &out, stderr: &messages, exhibits: tiny()}.main(context.Background(), args)
 	return status, out.String(), messages.String()
 }
 
@@ -301,7 +301,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 			filled := generated.ReplaceAllStringFunc(text, func(part string) string {
 				parts++
 				name := generated.FindStringSubmatch(part)[1]
-				one := must.Get(selected("table", paper().tables(), name))(t)[0]
+				one := must.Get(selected("table", paper(), tables.Exhibits.Tables, name))(t)[0]
 				return "<!-- generated: table " + name + " -->\n" + must.Get(made(t, one).Render(report.Markdown))(t) + "<!-- end of generated -->"
 			})
 			if begun, ended := strings.Count(text, "<!-- generated"), strings.Count(text, "<!-- end of generated"); parts == 0 || begun != parts || ended != parts {

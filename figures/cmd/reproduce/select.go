@@ -20,7 +20,7 @@ type selection struct {
 
 // experiments are the selected ones, each once. It is an error if one of the names or numbers selects nothing.
 func (s selection) experiments(c command) (experiment.Experiments, error) {
-	exhibits, err := selected("table or figure", c.catalogue, s.Name)
+	exhibits, err := selected("table or figure", c.exhibits, slices.Clone, s.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +69,18 @@ func datasetOf(e experiment.Experiment) string {
 	return strings.ReplaceAll(name, " ", "-")
 }
 
-// selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
-func selected(kind string, list catalogue, asked string) (catalogue, error) {
-	if asked == "all" {
-		return list, nil
+// selected returns what choose makes of the exhibit or part that is asked for, or of the whole list. kind says what that is.
+func selected(kind string, list tables.Exhibits, choose func(tables.Exhibits) tables.Exhibits, asked string) (tables.Exhibits, error) {
+	found := list
+	if asked != "all" {
+		one, _ := list.Named(asked)
+		found = tables.Exhibits{one}
 	}
-	if one, has := tables.Named(list, asked); has {
-		return catalogue{one}, nil
+	if found = choose(found); len(found) > 0 && found[0].Name != "" {
+		return found, nil
 	}
 	var names []string
-	for _, one := range list {
+	for _, one := range choose(list) {
 		names = append(names, one.Name)
 	}
 	return nil, usagef("unknown %s %q, want %s or all", kind, asked, strings.Join(names, ", "))

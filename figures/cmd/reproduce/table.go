@@ -19,13 +19,13 @@ import (
 )
 
 type tableCommand struct {
-	Table string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
+	Table string `arg:"" help:"The table with its parts, or all. \"reproduce list\" shows the tables."`
 	output
 }
 
 // Run makes tables.
 func (t tableCommand) Run(c command) error {
-	wanted, err := selected("table", c.catalogue.tables(), t.Table)
+	wanted, err := selected("table", c.exhibits, tables.Exhibits.Tables, t.Table)
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,13 @@ func (t tableCommand) Run(c command) error {
 }
 
 type figureCommand struct {
-	Figure string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
+	Figure string `arg:"" help:"The figure with its parts, or all. \"reproduce list\" shows the figures."`
 	output
 }
 
 // Run makes figures.
 func (f figureCommand) Run(c command) error {
-	wanted, err := selected("figure", c.catalogue.figures(), f.Figure)
+	wanted, err := selected("figure", c.exhibits, tables.Exhibits.Pictures, f.Figure)
 	if err != nil {
 		return err
 	}

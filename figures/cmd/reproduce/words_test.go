@@ -46,7 +46,7 @@ func short(t *testing.T, caption string) {
 
 // A table asks a question and says in few words what one sees. What was not run is in no cell. It can be made of no results.
 func TestTables(t *testing.T) {
-	for _, named := range paper().tables() {
+	for _, named := range paper().Tables() {
 		t.Run(named.Name, func(t *testing.T) {
 			table := made(t, named)
 			figtest.Renders(t, table)
@@ -72,7 +72,7 @@ func TestTables(t *testing.T) {
 // A figure says in few words what one sees. Only one whose runs are missing cannot be made.
 func TestFigures(t *testing.T) {
 	x := must.Get(committed())(t)
-	for _, named := range paper().figures() {
+	for _, named := range paper().Pictures() {
 		t.Run(named.Name, func(t *testing.T) {
 			f, err := named.Picture(x)
 			if err != nil && strings.Contains(err.Error(), "runs are missing") {
@@ -91,7 +91,7 @@ func TestFigures(t *testing.T) {
 // Every number with a deviation or an interval on a slide is in some table, where it may have more digits.
 func TestSlides(t *testing.T) {
 	var all strings.Builder
-	for _, named := range paper().tables() {
+	for _, named := range paper().Tables() {
 		all.WriteString(must.Get(made(t, named).Render(report.Markdown))(t))
 	}
 	deviation, interval := regexp.MustCompile(`(\d+\.\d+) ± (\d+\.\d+)`), regexp.MustCompile(`(\S+) \((\S+) to (\S+)\)`)

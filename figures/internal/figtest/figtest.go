@@ -153,9 +153,9 @@ func SameText(t *testing.T, f report.Figure) {
 }
 
 // Exhibit is one of a list by its name, which must be there.
-func Exhibit(t *testing.T, list []tables.Exhibit, name string) tables.Exhibit {
+func Exhibit(t *testing.T, list tables.Exhibits, name string) tables.Exhibit {
 	t.Helper()
-	e, has := tables.Named(list, name)
+	e, has := list.Named(name)
 	if !has {
 		t.Fatalf("there is no exhibit %s", name)
 	}
