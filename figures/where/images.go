@@ -216,15 +216,6 @@ func startingAt(m experiment.Method, std float64) experiment.Method {
 	return called(m, fmt.Sprintf("%s-%g", m.Key, std), fmt.Sprintf("%s, start %g", m.Name, std))
 }
 
-// fewMethods are the methods of question 10 whose trainings are pooled: all but the ensemble.
-func fewMethods() []experiment.Method {
-	all := []experiment.Method{methods.Deterministic}
-	for _, std := range noiseStarts {
-		all = append(all, startingAt(methods.Density, std), startingAt(methods.DensityMean, std))
-	}
-	return append(all, startingAt(methods.DensityConstant, noiseStarts[1]), methods.Rank1, methods.MCDropout)
-}
-
 // halfRuns are experiments of a method with images of half the height and width, one for each seed: cifar.Paper with 10 draws and
 // shifts of at most 2 pixels, and what else a question changes.
 func halfRuns(m experiment.Method, trainN, heldOut, epochs int, change func(e *experiment.Experiment)) experiment.Experiments {
@@ -293,13 +284,12 @@ type imageLevel struct {
 
 // fewStudy is question 10.
 func fewStudy() imageStudy {
-	q := imageStudy{name: "where-images", ensemble: fewRuns(methods.Ensemble)[0], scores: imageScores}
-	for _, m := range fewMethods() {
-		q.arms = append(q.arms, fewRuns(m))
-	}
+	q := imageStudy{name: "where-images", arms: []experiment.Experiments{fewRuns(methods.Deterministic)}, ensemble: fewRuns(methods.Ensemble)[0], scores: imageScores}
 	for _, std := range noiseStarts {
-		q.levels = append(q.levels, imageLevel{fmt.Sprintf("start %g", std), fewRuns(startingAt(methods.Density, std)), fewRuns(startingAt(methods.DensityMean, std))})
+		level := imageLevel{fmt.Sprintf("start %g", std), fewRuns(startingAt(methods.Density, std)), fewRuns(startingAt(methods.DensityMean, std))}
+		q.levels, q.arms = append(q.levels, level), append(q.arms, level.ours, level.theirs)
 	}
+	q.arms = append(q.arms, fewRuns(startingAt(methods.DensityConstant, noiseStarts[1])), fewRuns(methods.Rank1), fewRuns(methods.MCDropout))
 	q.void = func(l imageLevel, plain experiment.Experiments, of func(experiment.Experiments, string) float64) bool {
 		return of(plain, experiment.MetricNLL)-of(plain, trainSet+"_nll") < leastGap || min(of(l.ours, mutualInformation), of(l.theirs, mutualInformation)) < leastInformation
 	}
