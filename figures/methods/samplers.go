@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +25,13 @@ import (
 	"densityuncertainty/figures/spec"
 )
 
-// LaplaceSampler predicts by baselines.Laplace of the last layer of a trained network of baselines.Deterministic, the dense layer
-// at the scope "output": a regression in closed form, and classes by the probit approximation. The network is that of
-// Deterministic with the same settings and seed.
+// LaplaceSampler predicts by baselines.Laplace of the last layer of a trained network without noise, the dense layer at the scope
+// "output": a regression in closed form, and classes by the probit approximation. The network is that of the Layers with the same
+// settings and seed.
 type LaplaceSampler struct {
 	// PriorPrecision is that of baselines.Laplace; 0 takes the one with the largest marginal likelihood.
 	PriorPrecision float64
-	// Draws, if not 0, averages the probabilities of so many draws of the last layer, in the place of the approximation.
+	// Draws, if not 0, predicts by so many draws of the last layer, each of which is one function, in the place of both.
 	Draws int
 }
 
@@ -39,10 +40,17 @@ func (l LaplaceSampler) Check(e experiment.Experiment) error {
 	if !(l.PriorPrecision >= 0) || math.IsInf(l.PriorPrecision, 1) || l.Draws < 0 {
 		return fmt.Errorf("methods.LaplaceSampler has PriorPrecision %g and Draws %d; neither may be negative or infinite", l.PriorPrecision, l.Draws)
 	}
-	_, plain := Values(e.Method).Layers.(baselines.Deterministic)
-	_, gaussian := e.Task.Likelihood.(likelihood.Gaussian)
-	if _, softmax := e.Task.Likelihood.(likelihood.Categorical); !plain || !gaussian && !softmax {
-		return fmt.Errorf("methods.LaplaceSampler is for layers of type baselines.Deterministic with likelihood.Gaussian or likelihood.Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
+	t, err := experiment.MethodTraits(e.Method, e.Task.Likelihood)
+	if err != nil {
+		return err
+	}
+	switch e.Task.Likelihood.(type) {
+	case likelihood.Gaussian, likelihood.KnownNoise, likelihood.Categorical:
+	default:
+		t.Noise = true
+	}
+	if t.Noise || t.Energies {
+		return fmt.Errorf("methods.LaplaceSampler is for layers without noise, such as baselines.Deterministic, with likelihood.Gaussian, KnownNoise or Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
 	}
 	return single(e)
 }
@@ -63,18 +71,24 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 	if err != nil {
 		return nil, err
 	}
-	_, gaussian := m.Likelihood.(likelihood.Gaussian)
 	trained, err := predict.Sample(ctx, m.With(bare), d.Train.Inputs, predict.Options{Samples: 1})
 	layer, outputs, layerErr := lastLayer(m)
-	if err := errors.Join(err, layerErr); err != nil {
+	variances, known := []float64(nil), error(nil)
+	switch l := m.Likelihood.(type) {
+	case likelihood.Gaussian:
+		variances, known = m.NoiseVariances()
+	case likelihood.KnownNoise:
+		variances = []float64{math.Pow(cmp.Or(l.Std, l.Standardised), 2)}
+	}
+	if err := errors.Join(err, layerErr, known); err != nil {
 		return nil, err
 	}
-	last, variance := (*baselines.LastLayer)(nil), []float64(nil)
+	var last *baselines.LastLayer
 	laplace := baselines.Laplace{PriorPrecision: l.PriorPrecision}
-	if !gaussian {
+	if variances != nil {
+		last, err = laplace.Regression(trained.Outputs[0], trained.Width, layer, variances[0])
+	} else {
 		last, err = laplace.Classification(trained.Outputs[0], trained.Width, layer, outputs)
-	} else if variance, err = m.NoiseVariances(); err == nil {
-		last, err = laplace.Regression(trained.Outputs[0], trained.Width, layer, variance[0])
 	}
 	if err != nil {
 		return nil, err
@@ -85,21 +99,26 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 			return nil, err
 		}
 		found, features := &predict.Prediction{Likelihood: m.Likelihood, Width: outputs, LastConvolution: -1}, at.Outputs[0]
-		if gaussian {
-			mean, std := last.Moments(features)
-			for i, v := range std {
-				std[i] = math.Sqrt(v)
-			}
-			noise := slices.Repeat([]float64{math.Sqrt(variance[0])}, len(mean))
-			found.Mixture = predict.Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: [][]float64{noise}}
-			return found, nil
-		}
-		var logits [][]float64
+		var drawn [][]float64
 		for draw := range l.Draws { // the same layers for all sets
-			logits = append(logits, last.Draw(features, rand.New(rand.NewPCG(m.Seeds()[0], uint64(draw))).NormFloat64))
+			drawn = append(drawn, last.Draw(features, rand.New(rand.NewPCG(m.Seeds()[0], uint64(draw))).NormFloat64))
 		}
-		if found.Probabilities = last.Probit(features); l.Draws > 0 {
-			found.Probabilities, found.MutualInformation = metrics.MeanProbabilities(logits, outputs), metrics.MutualInformation(logits, outputs)
+		switch {
+		case variances != nil:
+			found.Mean = drawn
+			if l.Draws == 0 {
+				mean, std := last.Moments(features)
+				for i, v := range std {
+					std[i] = math.Sqrt(v)
+				}
+				found.Mean, found.Std = [][]float64{mean}, [][]float64{std}
+			}
+			noise := slices.Repeat([]float64{math.Sqrt(variances[0])}, set.Len())
+			found.NoiseStd = slices.Repeat([][]float64{noise}, len(found.Mean))
+		case l.Draws > 0:
+			found.Probabilities, found.MutualInformation = metrics.MeanProbabilities(drawn, outputs), metrics.MutualInformation(drawn, outputs)
+		default:
+			found.Probabilities = last.Probit(features)
 		}
 		return found, nil
 	})

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
@@ -172,7 +173,7 @@ func TestThompson(t *testing.T) {
 
 // Every experiment can be carried out, and its draws are functions.
 func TestDecisionRuns(t *testing.T) {
-	for name, want := range map[string]int{"where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 16 * furtherSeeds} {
+	for name, want := range map[string]int{"where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 18 * furtherSeeds} {
 		list := exhibit(t, name).Runs()
 		ids := map[string]bool{}
 		for k, id := range list.IDs() {
@@ -191,8 +192,11 @@ func TestDecisionRuns(t *testing.T) {
 // A small decision runs on the engine. One that diverges says so, and has no numbers.
 func TestDecisionOnEngine(t *testing.T) {
 	p := bandit()
-	p.decide = func(agent) experiment.Program { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
-	list := p.runs(agents()[0]).OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })
+	p.decide = func(a agent) experiment.Program {
+		return Thompson{Trainings: 2, Batch: 3, Noise: 1, Learner: a.Program}
+	}
+	later := banditAgents()[16:]
+	list := slices.Concat(p.runs(agents()[0]).OnSplits(0, 1), p.runs(later[0]).OnSplits(0), p.runs(later[1]).OnSplits(0)).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, min(3, e.Recipe.PretrainEpochs) })
 	for _, r := range must.Get(experiment.Run(t.Context(), list...))(t) {
 		if m := r.Metrics; m["regret_6"] <= 0 || m["regret_6"] < m["regret_3"] || r.Batched != 1 {
 			t.Errorf("the regret is %v, of %d experiments together", m, r.Batched)
@@ -222,7 +226,7 @@ func TestBanditTable(t *testing.T) {
 
 // What cannot be is refused before anything is trained.
 func TestDecisionsRefuse(t *testing.T) {
-	for _, d := range []experiment.Program{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {
+	for _, d := range []experiment.Program{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}, Thompson{Trainings: 1, Batch: 1, Learner: methods.SWAGSampler{}}} {
 		e := bandit().runs(agents()[0])[0]
 		e.Method.Program = d
 		if e.Check() == nil {
