@@ -196,7 +196,9 @@ func TestDecisionOnEngine(t *testing.T) {
 		return Thompson{Trainings: 2, Batch: 3, Noise: 1, Learner: a.Program}
 	}
 	later := banditAgents()[16:]
-	list := slices.Concat(p.runs(agents()[0]).OnSplits(0, 1), p.runs(later[0]).OnSplits(0), p.runs(later[1]).OnSplits(0)).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, min(3, e.Recipe.PretrainEpochs) })
+	list := slices.Concat(p.runs(agents()[0]).OnSplits(0, 1), p.runs(later[0]).OnSplits(0), p.runs(later[1]).OnSplits(0)).Change(func(e *experiment.Experiment) {
+		e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, min(3, e.Recipe.PretrainEpochs)
+	})
 	for _, r := range must.Get(experiment.Run(t.Context(), list...))(t) {
 		if m := r.Metrics; m["regret_6"] <= 0 || m["regret_6"] < m["regret_3"] || r.Batched != 1 {
 			t.Errorf("the regret is %v, of %d experiments together", m, r.Batched)

@@ -20,11 +20,8 @@ import (
 // holeDatasets are the data sets of question 11. The two loads of Energy are one set of inputs.
 var holeDatasets = append(uci.SmallDatasets(), "kin8nm", "protein")
 
-// holeSettings are those of question 11, and holeMethods its methods, density first.
-var (
-	holeSettings = gapSettings[1:]
-	holeMethods  = slices.Concat([]experiment.Method{methods.Density}, controls, []experiment.Method{methods.MCDropout, methods.Laplace, methods.SWAG})
-)
+// holeSettings are those of question 11.
+var holeSettings = gapSettings[1:]
 
 // holeSeeds is the number of seeds of each hole of a data set.
 func holeSeeds(dataset string) int {
@@ -54,31 +51,12 @@ func lowHoles(dataset string) (all []int) {
 	return all
 }
 
-// holeRuns are the experiments of question 11, the smaller data sets first.
-func holeRuns() (all experiment.Experiments) {
-	for _, dataset := range holeDatasets {
-		for _, s := range holeSettings {
-			for _, m := range holeMethods {
-				all = append(all, runs(s, uci.Data{Name: dataset, Kind: uci.Hole}, m)...)
-			}
-		}
-	}
-	return all
-}
-
-// placesRuns are those of question 13 on the low holes, and exactPlacesRuns those beside exact posteriors.
+// placesRuns are those of question 13 on the low holes.
 func placesRuns() (all experiment.Experiments) {
 	for _, dataset := range holeDatasets {
 		for _, m := range []experiment.Method{places, placesMean} {
 			all = append(all, runs(holeSettings[1], uci.Data{Name: dataset, Kind: uci.Hole}, m).OnSplits(lowHoles(dataset)...)...)
 		}
-	}
-	return all
-}
-
-func exactPlacesRuns() (all experiment.Experiments) {
-	for _, p := range everyGap() {
-		all = append(all, slices.Concat(p.runs(places), p.runs(placesMean))...)
 	}
 	return all
 }

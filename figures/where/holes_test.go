@@ -77,7 +77,9 @@ func TestPlacesTable(t *testing.T) {
 	if len(table.Rows) != 1 {
 		t.Errorf("%d rows", len(table.Rows))
 	}
-	if n := len(exactPlacesRuns()); n != 2*(13+6)*exactSeeds {
-		t.Errorf("%d experiments beside posteriors", n)
+	for name, want := range map[string]int{"where-exact-places": 4 * (13 + 6) * exactSeeds, "where-holes": 2 * 6 * 12 * (6*10 + 5 + 3)} {
+		if n := len(exhibit(t, name).Runs()); n != want {
+			t.Errorf("%s has %d experiments, want %d", name, n, want)
+		}
 	}
 }
