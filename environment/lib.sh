@@ -76,32 +76,19 @@ once() {
   printf '%s\n' "$key" >"$stamp"
 }
 
-# is_go VERSION WANTED: whether the one is the other or newer, of which the first two numbers count.
-is_go() {
-  [[ $1 =~ ^go([0-9]+)\.([0-9]+) ]] || return 1
-  local major=${BASH_REMATCH[1]} minor=${BASH_REMATCH[2]}
-  [[ $2 =~ ^([0-9]+)\.([0-9]+) ]] && ((major * 1000 + minor >= BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
-}
-
 check_go() {
-  local version wanted refuse
-  wanted=$(sed -n 's/^go //p' "$root/go.mod")
-  refuse="version $wanted or newer is needed: https://go.dev/doc/install"
-  command -v go >/dev/null || fail "Go is not installed, or not on PATH; $refuse"
-  version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go does not work here: $version"
-  version=${version##*$'\n'} # after the line "go: downloading ..."
-  if ! is_go "$version" "$wanted" && [[ -z ${GOTOOLCHAIN:-} ]]; then
-    # Some installations fetch no newer Go by themselves; set-up does, unless the variable forbids it.
-    export GOTOOLCHAIN=auto
-    version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go $wanted could not be fetched: $version"
-    version=${version##*$'\n'}
-  fi
-  is_go "$version" "$wanted" || fail "$(command -v go) is $version; $refuse, or GOTOOLCHAIN=auto, with which Go fetches it"
+  local said wanted
+  wanted="version $(sed -n 's/^go //p' "$root/go.mod") or newer is needed: https://go.dev/doc/install"
+  command -v go >/dev/null || fail "Go is not installed, or not on PATH; $wanted"
+  listed() { said=$(GOFLAGS=$plain_flags go -C "$root" list -m 2>&1); }
+  # Some installations fetch no newer Go by themselves; set-up does, unless the variable forbids it.
+  listed || { [[ -z ${GOTOOLCHAIN:-} ]] && export GOTOOLCHAIN=auto && listed; } ||
+    fail "$(command -v go) does not work here: $said"$'\n'"$wanted, or GOTOOLCHAIN=auto, with which Go fetches it"
+  go_version=$(go -C "$root" env GOVERSION)
   # Kernels build outside of the checkout, whose go.mod asks for this toolchain.
-  if [[ $(cd / && GOTOOLCHAIN=local GOFLAGS=$plain_flags GOEXPERIMENT='' go env GOVERSION) != "$version" ]]; then
-    export GOTOOLCHAIN=${version%% *}
+  if [[ $(cd / && GOTOOLCHAIN=local GOFLAGS=$plain_flags GOEXPERIMENT='' go env GOVERSION) != "$go_version" ]]; then
+    export GOTOOLCHAIN=${go_version%% *}
   fi
-  go_version=$version
 }
 
 check_python() {
@@ -124,11 +111,7 @@ with_xla() {
   [[ ${GOMLX_BACKEND:-} == xla* ]] && return 0
   has_xla "$state/xla" && return 0
   local folder
-  local -a folders
-  IFS=: read -r -a folders <<<"$(plugin_folders)"
-  for folder in "${folders[@]}"; do
-    compgen -G "$folder/pjrt*plugin*" >/dev/null && return 0
-  done
+  while IFS= read -rd : folder; do compgen -G "$folder/pjrt*plugin*" >/dev/null && return; done <<<"$(plugin_folders):"
   return 1
 }
 
@@ -168,20 +151,15 @@ enter() {
   # With simd, Go 1.27 leaves the upper halves of vector registers dirty when it interrupts a
   # goroutine: math.Exp then takes a hundred times as long, for good (8 ns, 1200 ns after a second).
   export GODEBUG=asyncpreemptoff=1${GODEBUG:+,$GODEBUG}
-  local flags=() tags=()
+  # Without debug information a notebook cell links in a fifth of the time.
+  export GOFLAGS=-ldflags=-w
   # Git says nothing of another user's checkout, and without its answer Go builds no program.
-  if [[ -e "$root/.git" ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then flags+=("$plain_flags"); fi
-  with_xla || tags+=(noxla)
+  if [[ -e "$root/.git" ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then GOFLAGS+=" $plain_flags"; fi
+  with_xla || GOFLAGS+=' -tags=noxla'
   if has_xla "$state/xla"; then
     PJRT_PLUGIN_LIBRARY_PATH="$state/xla:$(plugin_folders)"
     export PJRT_PLUGIN_LIBRARY_PATH
   fi
-  if ((${#tags[@]} > 0)); then
-    flags+=("-tags=$(IFS=, && echo "${tags[*]}")")
-  fi
-  # Without debug information a notebook cell links in a fifth of the time.
-  flags+=(-ldflags=-w)
-  export GOFLAGS="${flags[*]}"
   # What notebooks keep lies in this checkout.
   export DENSITYUNCERTAINTY_CHECKOUT=$root
 }
@@ -199,41 +177,33 @@ set_up_python() {
 install_python() {
   rm -rf "$state/venv"
   "$python" -m venv "$state/venv"
-  "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --only-binary :all: --no-deps --no-compile -r "$root/environment/requirements.txt"
+  pip_install --no-deps --no-compile -r "$root/environment/requirements.txt"
 }
 
-# set_up_xla NAME: XLA's plugin for processors, in .env/NAME. Where NAME is xla, programs
-# are built with it.
-set_up_xla() {
-  has_xla "$state/$1" || rm -f "$state/stamp/$1"
-  once "$1" "XLA's plugin for processors" "$python_version $(<"$root/environment/requirements-xla.txt")" install_xla "$1"
+pip_install() {
+  "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --require-hashes --only-binary :all: "$@"
 }
 
-install_xla() {
-  install_packages xla "$1" && mv "$state/$1/fastatomstruct_xla_cpu/libpjrt_cpu.so" "$state/$1/$xla_plugin"
-}
-
-# set_up_packages NAME LABEL: the Python packages of requirements-NAME.txt, in .env/NAME.
+# set_up_packages NAME FOLDER LABEL: the Python packages of requirements-NAME.txt, in .env/FOLDER.
 set_up_packages() {
-  once "$1" "$2" "$python_version $(<"$root/environment/requirements-$1.txt")" install_packages "$1"
+  [[ -d $state/$2 ]] || rm -f "$state/stamp/$2"
+  once "$2" "$3" "$python_version $(<"$root/environment/requirements-$1.txt")" install_packages "$1" "$state/$2"
 }
 
-# install_packages NAME [FOLDER]
 install_packages() {
-  local folder="$state/${2:-$1}"
-  rm -rf "$folder"
-  "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --only-binary :all: --target "$folder" -r "$root/environment/requirements-$1.txt"
+  rm -rf "$2"
+  pip_install --target "$2" -r "$root/environment/requirements-$1.txt" || return
+  [[ $1 != xla ]] || mv "$2/fastatomstruct_xla_cpu/libpjrt_cpu.so" "$2/$xla_plugin"
+}
+
+# set_up_xla FOLDER: XLA's plugin for processors, in .env/FOLDER. Programs are built with the one in .env/xla.
+set_up_xla() {
+  set_up_packages xla "$1" "XLA's plugin for processors"
 }
 
 # set_up_tool NAME PACKAGE LABEL: a Go program that tools/go.mod pins, in .env/bin.
 set_up_tool() {
-  once "$1" "$3" "$(<"$root/environment/tools/go.sum")" install_tool "$2"
-}
-
-install_tool() {
-  GOFLAGS=$plain_flags GOBIN="$state/bin" go -C "$root/environment/tools" install -v "$1"
+  GOFLAGS=$plain_flags GOBIN="$state/bin" once "$1" "$3" "$(<"$root/environment/tools/go.sum")" go -C "$root/environment/tools" install -v "$2"
 }
 
 # install_kernel builds the kernel from a copy of its source, to which tools/gonb
@@ -336,16 +306,12 @@ go_offline() {
 # check_data: stops if the folder that DENSITYUNCERTAINTY_DATA names is not there, as every notebook that reads
 # images would. Notebooks run in another folder than this one, from which relative paths are meant.
 check_data() {
-  local place=${DENSITYUNCERTAINTY_DATA:-}
-  if [[ -n ${DENSITYUNCERTAINTY_CACHE:-} && $DENSITYUNCERTAINTY_CACHE != /* ]]; then
-    export DENSITYUNCERTAINTY_CACHE=$PWD/$DENSITYUNCERTAINTY_CACHE
-  fi
-  case $place in
-    '') return ;;
-    /*) ;;
-    *) place=$PWD/$place && export DENSITYUNCERTAINTY_DATA=$place ;;
-  esac
-  [[ -d $place ]] || fail "DENSITYUNCERTAINTY_DATA names a folder that is not there: $place; name one that is, or none"
+  local name
+  for name in DENSITYUNCERTAINTY_DATA DENSITYUNCERTAINTY_CACHE; do
+    if [[ -n ${!name:-} && ${!name} != /* ]]; then export "$name=$PWD/${!name}"; fi
+  done
+  [[ -z ${DENSITYUNCERTAINTY_DATA:-} || -d $DENSITYUNCERTAINTY_DATA ]] ||
+    fail "DENSITYUNCERTAINTY_DATA names a folder that is not there: $DENSITYUNCERTAINTY_DATA; name one that is, or none"
 }
 
 # copy_notebooks: makes the working copies that ./environment/lab opens, in
@@ -369,16 +335,14 @@ copy_notebooks() {
 }
 
 # make_results OUT: the paper's tables and figures from the stored results, in OUT.
-# Says which could not be made, and makes the others.
 make_results() {
   printf '\nTables and figures from the stored results:\n'
-  local status=0
-  go -C "$root" run ./figures/cmd/reproduce table all --out "$1/tables" || status=1
-  go -C "$root" run ./figures/cmd/reproduce figure all --out "$1/figures" || status=1
-  ((status == 0)) || {
-    echo 'FAIL some tables or figures could not be made' >&2
-    return 1
-  }
+  local kind status=0
+  for kind in table figure; do
+    go -C "$root" run ./figures/cmd/reproduce "$kind" all --out "$1/${kind}s" || status=1
+  done
+  ((status == 0)) || echo 'FAIL some tables or figures could not be made' >&2
+  return $status
 }
 
 # make_pages OUT: pages of all notebooks, those in OUT/notebooks with their outputs,

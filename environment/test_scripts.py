@@ -47,10 +47,11 @@ class Settings(Scripts):
         self.assertEqual(done.returncode, 0, done.stderr)
         return dict(line.split("=", 1) for line in done.stdout.split("\0") if "=" in line)
 
-    def test_go(self):
-        now = self.variables(GOFLAGS="-toolexec=/bin/false -mod=mod -tags=evil", GOWORK="/somewhere/go.work", GO111MODULE="off")
+    def test_variables(self):
+        gone = {"PYTHONPATH": "/x", "PYTHONSTARTUP": "/x", "PYTHONHOME": "/x", "JUPYTER_PATH": "/x"}
+        now = self.variables(GOFLAGS="-toolexec=/bin/false -mod=mod -tags=evil", GOWORK="/somewhere/go.work", GO111MODULE="off", **gone)
         self.assertEqual([flag for flag in now["GOFLAGS"].split() if flag not in ("-tags=noxla", "-buildvcs=false")], ["-ldflags=-w"])
-        self.assertEqual((now["GOWORK"], now["GO111MODULE"]), ("off", "on"))
+        self.assertEqual((now["GOWORK"], now["GO111MODULE"], gone.keys() & now.keys()), ("off", "on", set()))
 
     def test_flags_of_the_users_file(self):
         """An empty variable would give way to what go env -w has written."""
@@ -80,13 +81,13 @@ class Settings(Scripts):
 
     def test_an_older_go_that_downloads_nothing(self):
         """It is made to, unless the variable forbids it."""
-        script = 'case "$GOTOOLCHAIN" in\nlocal | "") echo go1.26.8 ;;\n*) echo go: downloading go1.27.0 >&2; echo go1.27.0 ;;\nesac'
+        script = 'case "$GOTOOLCHAIN" in\nlocal | "") echo running go 1.26.8 >&2; exit 1 ;;\n*) echo go: downloading go1.27.0 >&2; echo go1.27.0 ;;\nesac'
         path = self.tool("go", script)
         done = self.bash('check_go; printf %s "$go_version"', PATH=path, GOTOOLCHAIN="")
         self.assertEqual((done.stdout, done.returncode), ("go1.27.0", 0), done.stderr)
         done = self.bash("check_go", PATH=path, GOTOOLCHAIN="local")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, "go1.26.8.* or newer is needed")
+        self.assertRegex(done.stderr, r"running go 1.26.8\n.* or newer is needed")
 
     def test_versions_that_are_named_twice(self):
         """go.mod names them; the others cannot read it."""
@@ -114,21 +115,6 @@ class Settings(Scripts):
         subprocess.run(["git", "-c", "core.autocrlf=true", "checkout-index", f"--prefix={self.folder}/", *files], cwd=ROOT, check=True)
         for file in files:
             self.assertEqual((self.folder / file).read_bytes(), (ROOT / file).read_bytes(), file)
-
-    def test_workspace_above_the_checkout(self):
-        """An unrelated go.work above replaces no module."""
-        checkout = self.folder / "above" / "checkout"
-        (checkout / "environment").mkdir(parents=True)
-        shutil.copy(HERE / "lib.sh", checkout / "environment")
-        (checkout.parent / "go.work").write_text("go 1.27\nreplace example.com/x => /tmp\n")
-        (checkout / "go.mod").write_text("module m\ngo 1.27\n")
-        script = f'source "{checkout}/environment/lib.sh"; cd "{checkout}"; go env GOWORK; go list -m'
-        done = subprocess.run(["bash", "-ec", script], check=False, capture_output=True, text=True, env={**os.environ, "GOWORK": ""}, timeout=60)
-        self.assertEqual((done.stdout, done.returncode), ("off\nm\n", 0), done.stderr)
-
-    def test_python(self):
-        gone = {"PYTHONPATH": "/x", "PYTHONSTARTUP": "/x", "PYTHONHOME": "/x", "JUPYTER_PATH": "/x"}
-        self.assertEqual(gone.keys() & self.variables(**gone).keys(), set())
 
     def kernel(self, commands="register_kernel", **variables):
         state = self.folder / "state"
@@ -162,15 +148,9 @@ class Settings(Scripts):
         self.assertEqual((done.returncode, "another installation" in done.stderr), (1, True), done.stderr)
 
     def test_check_data(self):
-        for place, says in (
-            ("", ""),
-            (str(self.folder), ""),
-            (f"{self.folder}/no", f"{self.folder}/no"),
-        ):
-            with self.subTest(place):
-                done = self.bash("check_data", DENSITYUNCERTAINTY_DATA=place)
-                self.assertEqual(done.returncode, 1 if says else 0, done.stderr)
-                self.assertIn(says and f"DENSITYUNCERTAINTY_DATA names a folder that is not there: {says}; ", done.stderr)
+        for place, status, says in (("", 0, ""), (str(self.folder), 0, ""), (f"{self.folder}/no", 1, f"error: DENSITYUNCERTAINTY_DATA names a folder that is not there: {self.folder}/no; ")):
+            done = self.bash("check_data", DENSITYUNCERTAINTY_DATA=place)
+            self.assertEqual((done.returncode, done.stderr[: len(says) or None]), (status, says))
 
     def test_data_and_cache_are_meant_from_here(self):
         """Notebooks run in another folder."""
@@ -186,12 +166,6 @@ class SetUp(Scripts):
     """Its parts are made beside each other, and end together."""
 
     STUBS = "check_go() { go_version=x; }; check_python() { :; }; enter() { :; }; register_kernel() { echo registered; }; "
-
-    def test_parts(self):
-        done = self.bash(self.STUBS + "set_up_python() { echo python; }; set_up_go() { echo go; }; set_up; echo entered")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(sorted(done.stdout.split()[:2]), ["go", "python"])
-        self.assertEqual(done.stdout.split()[2:], ["registered", "entered"])
 
     def test_a_part_that_fails(self):
         # Bash has something to say of a job that ends while the next one is being started: this leaves it the time.
@@ -349,26 +323,6 @@ class Lab(Server):
     def setUpClass(cls):
         cls.process, cls.address, cls.token = start_lab(cls)
 
-    def test_a_new_notebook_is_the_template(self):
-        with tempfile.TemporaryDirectory(dir=HERE) as folder:
-            path = str(Path(folder).relative_to(ROOT))
-            new = self.request(f"api/contents/{path}", {"type": "notebook"})["path"]
-            cells = self.request(f"api/contents/{new}")["content"]["cells"]
-            self.assertIn("Statements stand below a line that reads `%%`", cells[0]["source"])
-            self.assertIn("import (", cells[1]["source"])
-            other = self.request(f"api/contents/{path}", {"type": "file", "ext": ".txt"})["path"]
-            self.assertEqual(self.request(f"api/contents/{other}")["content"], "")
-
-    def test_settings(self):
-        for name, setting, want in (
-            ("apputils-extension:notification", "fetchNews", "false"),
-            ("apputils-extension:notification", "checkForUpdates", False),
-            ("completer-extension:manager", "providerTimeout", 30000),
-        ):
-            with self.subTest(setting):
-                properties = self.request(f"lab/api/settings/@jupyterlab/{name}")["schema"]["properties"]
-                self.assertEqual(properties[setting]["default"], want)
-
     def test_the_rest_is_set_up_behind(self):
         log = ROOT / ".env" / "log" / "behind.log"
         self.wait_for(lambda: log.exists() and "Ready in" in log.read_text(), "the language server is not set up behind")
@@ -422,11 +376,6 @@ class Completion(unittest.TestCase):
                 self.assertEqual(found, [])
                 time.sleep(0.5)
             self.assertIn("Println", found)
-
-            # A cell of Windows runs.
-            said = []
-            client.execute_interactive('\ufeffimport "fmt"\r\n\r\n%%\r\nfmt.Println("from", "Windows")\r\n', output_hook=lambda message: said.append(message["content"].get("text")), timeout=300)
-            self.assertIn("from Windows\n", said)
 
             # The language server ends with a kernel that is killed.
             servers = [one for one in psutil.Process().children(recursive=True) if one.name() == "gopls"]

@@ -3,9 +3,6 @@
 How they look is for the tests in a browser.
 """
 
-import base64
-import gzip
-import json
 import re
 import unittest
 from pathlib import Path
@@ -46,13 +43,6 @@ class Pages(unittest.TestCase):
         for text in ("data:image/svg+xml", "gap ratio", "<td"):
             self.assertIn(text, page)
         self.assertNotIn("Of the four only", page)
-
-    def test_live_page_has_its_program(self):
-        """The program and what runs it are text in a script, which a page that is a file can load."""
-        script = (HTML / "_static" / "live" / "program-data.js").read_text()
-        data = json.loads(re.fullmatch(r"const PROGRAM = (.*);\n", script)[1])
-        self.assertEqual(gzip.decompress(base64.b64decode(data["wasm"]))[:4], b"\0asm")
-        self.assertIn("onmessage = ", data["worker"])
 
 
 if __name__ == "__main__":
