@@ -154,7 +154,7 @@ func likelihoods(x [][]float64, s Split) (energy, outside float64) {
 // bounds. Both parts list rows in ascending order of their numbers.
 func Between(values []float64, first, end int) (s Split) {
 	order := ascending(len(values))
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(values[a], values[b]), a-b) })
 	cut := func(at int) (place int) {
 		if at == 0 || at == len(order) {
 			return at

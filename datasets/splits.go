@@ -137,7 +137,7 @@ func GapSplits(r *Regression) []Split {
 	splits := make([]Split, r.D)
 	for d := range splits {
 		order := ascending(r.N)
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Row(a)[d], r.Row(b)[d]) })
+		slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(r.Row(a)[d], r.Row(b)[d]), a-b) })
 		first, end := r.N/3, 2*r.N/3
 		splits[d] = Split{Train: slices.Concat(order[:first], order[end:]), Test: order[first:end:end]}
 	}

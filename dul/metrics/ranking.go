@@ -86,10 +86,11 @@ func (r *Ranks) sweep(counts []float64, both []int32) Sweep {
 		both[place] += int32(counts[i])
 	}
 	s := Sweep{hits: both[:r.groups], misses: both[r.groups:], harmonics: r.harmonics}
+	positives, negatives := 0, 0
 	for g, hits := range s.hits {
-		s.positives, s.negatives = s.positives+float64(hits), s.negatives+float64(s.misses[g])
+		positives, negatives = positives+int(hits), negatives+int(s.misses[g])
 	}
-	if r.nan {
+	if s.positives, s.negatives = float64(positives), float64(negatives); r.nan {
 		s.positives, s.negatives = math.NaN(), math.NaN() // what is divided by them is NaN
 	}
 	return s

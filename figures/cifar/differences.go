@@ -35,7 +35,7 @@ const (
 type judgedRun struct {
 	values      []float64   // over all images, [judged]
 	resampled   [][]float64 // over resamples of the images, the same for all runs, [replicates][judged]
-	floor       float64     // the noise floor of its ECE
+	floor       float64     // the noise floor of its ECE; 0 of crossScaled ones
 	temperature float64     // of its probabilities
 }
 
@@ -108,7 +108,9 @@ func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
 			return values
 		}
 		judges = append(judges, judge)
-		all[r] = &judgedRun{values: judge(ones), floor: s.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
+		if all[r] = (&judgedRun{values: judge(ones), temperature: s.temperature}); !scaled {
+			all[r].floor = s.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
+		}
 	}
 	for _, values := range metrics.Replicates([]int{len(ones)}, replicates, compareSeed, func(counts []float64) (values []float64) {
 		for _, judge := range judges {

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -48,11 +49,12 @@ import (
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
-	text, err := e.spec(context.Background())
+	text, _, err := e.spec(context.Background())
 	return text, e.problem(err)
 }
 
-func (e Experiment) spec(ctx context.Context) ([]byte, error) {
+// spec is Spec, and says whether parts of the experiment are from outside this module.
+func (e Experiment) spec(ctx context.Context) (text []byte, outside bool, err error) {
 	e.Split, e.Seed = 0, 0
 	t, outside, err := spec.Of(e, "Experiment")
 	if _, is := e.Method.Program.(interface{ FormerDecision() }); is && err == nil { // its field was Task.Decision when results were stored
@@ -60,10 +62,27 @@ func (e Experiment) spec(ctx context.Context) ([]byte, error) {
 		task["Decision"] = method["Sampler"]
 		delete(method, "Sampler")
 	}
-	if err == nil && (outside || e.unseen() != nil) {
+	if outside = outside || e.unseen() != nil; err == nil && outside {
 		t.(map[string]spec.Tree)["code"], err = e.code(ctx)
 	}
-	return []byte(spec.Text(t)), err
+	return []byte(spec.Text(t)), outside, err
+}
+
+// groups are groups by their spec.Key, without those that have parts from outside.
+var groups sync.Map
+
+func (e Experiment) group(ctx context.Context) (string, error) {
+	e.Split, e.Seed = 0, 0
+	key := spec.Key(e)
+	if known, has := groups.Load(key); has {
+		return known.(string), nil
+	}
+	text, outside, err := e.spec(ctx)
+	group := spec.Digest(text)
+	if key != nil && !outside && err == nil {
+		groups.Store(key, group)
+	}
+	return group, err
 }
 
 // ID is the experiment's identity, 16 hexadecimal digits: a digest of its group, split and seed. It panics where Check
@@ -73,11 +92,11 @@ func (e Experiment) ID() string { return idOf(e.Group(), e.Split, e.Seed) }
 // Group is the identity without split and seed: a digest of Spec. The experiments of a group are averaged in one cell
 // of a table, and can be trained together. It panics where Check returns an error.
 func (e Experiment) Group() string {
-	text, err := e.Spec()
+	group, err := e.group(context.Background())
 	if err != nil {
-		panic(err)
+		panic(e.problem(err))
 	}
-	return spec.Digest(text)
+	return group
 }
 
 // IDs are the identities of the experiments. It is faster than Experiment.ID for each of them where neighbours are of one
@@ -102,8 +121,8 @@ func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	var failed error
 	return func(ctx context.Context, e Experiment) (string, error) {
 		if now := e.identified(); !reflect.DeepEqual(now, before) {
-			text, err := e.spec(ctx)
-			before, group, failed = now, spec.Digest(text), err
+			before = now
+			group, failed = e.group(ctx)
 		}
 		return group, failed
 	}

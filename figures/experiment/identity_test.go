@@ -244,8 +244,34 @@ func TestIDs(t *testing.T) {
 	list = append(list, list[:2].Change(func(e *experiment.Experiment) { e.Recipe.Groups[0].Rate = 2 })...)
 	list = append(list, list[0])
 	for i, id := range list.IDs() {
-		if want := list[i].ID(); id != want {
-			t.Errorf("%v has the identity %s, want %s", list[i], id, want)
+		if group := spec.Digest(must.Get(list[i].Spec())(t)); id != list[i].ID() || list[i].Group() != group {
+			t.Errorf("%v has the identity %s, want %s; the group %s, want %s", list[i], id, list[i].ID(), list[i].Group(), group)
+		}
+	}
+}
+
+// Different values have different keys, and what a key would not tell apart, or only slowly, has none.
+func TestKey(t *testing.T) {
+	type pair struct {
+		A, B string
+		C    any
+		D    *scaled
+		E    []bool
+	}
+	keys := map[any]int{}
+	for i, v := range []any{pair{}, pair{A: "ab"}, pair{A: "a", B: "b"}, pair{B: "ab"}, pair{C: 1}, pair{C: int64(1)}, pair{C: uint(1)}, pair{C: 1.}, pair{C: choice(1)}, pair{C: &scaled{}},
+		pair{C: scaled{}}, pair{C: scaled{hidden: 1}}, pair{D: &scaled{}}, pair{D: &scaled{Scale: 1}}, pair{D: &scaled{Next: &scaled{}}}, pair{E: []bool{true}}, pair{E: []bool{false}}, pair{E: []bool{false, true}}} {
+		other, has := keys[spec.Key(v)]
+		if has || spec.Key(v) == nil || spec.Key(v) != spec.Key(v) {
+			t.Errorf("the key of %+v is that of value %d, nil or another one each time", v, other)
+		}
+		keys[spec.Key(v)] = i
+	}
+	circle := &scaled{}
+	circle.Next = circle
+	for _, v := range []any{circle, scaled{Map: map[string]float64{}}, make([]int, 65)} {
+		if key := spec.Key(v); key != nil {
+			t.Errorf("the key of a %T is %v", v, key)
 		}
 	}
 }

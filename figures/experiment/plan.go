@@ -98,7 +98,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		if err != nil {
 			return err
 		}
-		text, err := e.spec(ctx)
+		text, _, err := e.spec(ctx)
 		if err != nil {
 			return err
 		}

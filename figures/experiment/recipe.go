@@ -125,11 +125,13 @@ func (g Grid) list(data Source, methods []Method) (all Experiments, err error) {
 		if err := checkSource(e.Task.Data); err != nil { // not of the source, which a preset may complete
 			return nil, fmt.Errorf("experiment: %w", err)
 		}
-		for e.Split = range data.Splits() {
-			if g.Splits > 0 && e.Split == g.Splits {
-				break
-			}
-			for seed := range max(g.Seeds, 1) {
+		splits, seeds := data.Splits(), max(g.Seeds, 1)
+		if g.Splits > 0 {
+			splits = min(splits, g.Splits)
+		}
+		all = slices.Grow(all, splits*seeds)
+		for e.Split = range splits {
+			for seed := range seeds {
 				if e.Seed = uint64(seed); g.Seeds == 0 {
 					e.Seed = uint64(e.Split)
 				}

@@ -54,18 +54,15 @@ func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 		return Traits{}, errors.New("experiment: Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
 	}
 	e := Experiment{Task: Task{Network: nets.MLP{Widths: []int{2}}, Likelihood: l}, Method: m}
-	tree, outside, err := spec.Of(e, "Experiment")
-	if err != nil || outside { // what has no identity of its own is not remembered
-		return probed(e)
+	key := spec.Key(e)
+	if known, has := methodTraits.Load(key); has {
+		return known.(Traits), nil
 	}
-	text := spec.Text(tree)
-	known, has := methodTraits.Load(text)
-	if !has {
-		if known, err = probed(e); err == nil {
-			methodTraits.Store(text, known)
-		}
+	t, err := probed(e)
+	if _, outside, failed := spec.Of(e, "Experiment"); key != nil && !outside && cmp.Or(failed, err) == nil { // what has no identity of its own is not remembered
+		methodTraits.Store(key, t)
 	}
-	return known.(Traits), err
+	return t, err
 }
 
 // mostColumns is how many target columns a likelihood is probed with at most.

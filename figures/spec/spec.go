@@ -4,6 +4,7 @@ package spec
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"densityuncertainty/dul/nets"
@@ -56,6 +58,60 @@ func Of(value any, name string) (t Tree, outside bool, err error) {
 func TextOf(value any) string {
 	t, _, _ := Of(&value, "")
 	return Text(t)
+}
+
+// Key is a digest of a value and of what it points to, which takes a fraction of the time of Of: values with equal keys have equal
+// trees, unless there is something from outside this module. It is nil for what has a map, a channel or a list too long to write out.
+func Key(value any) any {
+	text, is := appendKey(nil, reflect.ValueOf(value), 0)
+	if !is {
+		return nil
+	}
+	return sha256.Sum256(text)
+}
+
+func appendKey(text []byte, v reflect.Value, depth int) (_ []byte, is bool) {
+	word := func(w uint64) { text = binary.NativeEndian.AppendUint64(text, w) }
+	parts, part := 0, v.Field
+	switch kind := v.Kind(); {
+	case depth > deepest:
+		return nil, false
+	case kind == reflect.Invalid: // behind nil
+		word(0)
+	case kind == reflect.Interface, kind == reflect.Pointer:
+		if held := v.Elem(); kind == reflect.Interface && held.IsValid() {
+			word(uint64(reflect.ValueOf(held.Type()).Pointer())) // the type
+		} else if held.IsValid() {
+			word(1)
+		}
+		return appendKey(text, v.Elem(), depth+1)
+	case kind == reflect.Func, (kind == reflect.Map || kind == reflect.Chan) && v.IsNil(): // a function has a name, or is from outside
+		word(uint64(v.Pointer()))
+	case kind == reflect.String:
+		word(uint64(v.Len()))
+		text = append(text, v.String()...)
+	case kind == reflect.Bool:
+		text = strconv.AppendBool(text, v.Bool())
+	case v.CanInt():
+		word(uint64(v.Int()))
+	case v.CanUint():
+		word(v.Uint())
+	case v.CanFloat():
+		word(math.Float64bits(v.Float()))
+	case kind == reflect.Struct:
+		parts = v.NumField()
+	case (kind == reflect.Slice || kind == reflect.Array) && v.Len() <= longList:
+		parts, part = v.Len(), v.Index
+		word(uint64(parts))
+	default:
+		return nil, false
+	}
+	for i := range parts {
+		if text, is = appendKey(text, part(i), depth+1); !is {
+			return nil, false
+		}
+	}
+	return text, true
 }
 
 // longList is the most entries that a list is written out with.

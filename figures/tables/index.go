@@ -59,8 +59,9 @@ func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) { return
 // find returns the result of an experiment with an identity.
 func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, bool) {
 	r, has := x.results[id]
-	x.asked.add(e, id, has)
-	return asIndexed(r.Of(e)), has
+	r = r.Of(e)
+	x.asked.add(r.Experiment, id, has)
+	return asIndexed(r), has
 }
 
 // asIndexed is a result that has no metrics if it counts as diverged; see Index.
@@ -98,27 +99,36 @@ func (x *Index) With(r experiment.Result) *Index {
 
 // An asked list are the experiments that were looked for, each once.
 type asked struct {
-	all, found experiment.Experiments
-	seen       map[string]bool
+	all  []*experiment.Experiment
+	has  []bool // whether there are results
+	seen map[string]bool
 }
 
 func newAsked() *asked { return &asked{seen: map[string]bool{}} }
 
-func (a *asked) add(e experiment.Experiment, id string, has bool) {
-	if a.seen[id] {
-		return
-	}
-	a.seen[id], a.all = true, append(a.all, e)
-	if has {
-		a.found = append(a.found, e)
+func (a *asked) add(e *experiment.Experiment, id string, has bool) {
+	if !a.seen[id] {
+		a.seen[id], a.all, a.has = true, append(a.all, e), append(a.has, has)
 	}
 }
 
 // Asked are the experiments that were looked for so far, each once, whether or not they have results.
-func (x *Index) Asked() experiment.Experiments { return x.asked.all }
+func (x *Index) Asked() (list experiment.Experiments) {
+	for _, e := range x.asked.all {
+		list = append(list, *e)
+	}
+	return list
+}
 
 // Used are those of them that have stored results.
-func (x *Index) Used() experiment.Experiments { return x.asked.found }
+func (x *Index) Used() (list experiment.Experiments) {
+	for i, e := range x.Asked() {
+		if x.asked.has[i] {
+			list = append(list, e)
+		}
+	}
+	return list
+}
 
 // Fresh is the same index, which was asked for nothing yet.
 func (x *Index) Fresh() *Index {

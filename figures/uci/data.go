@@ -155,9 +155,14 @@ func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []data
 	} else {
 		set, err = datasets.UCI(d.Name)
 	}
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		splits, err = d.splits(set)
 	}
+	return set, splits, err
+}
+
+// splits makes the training and test parts of the splits.
+func (d Data) splits(set *datasets.Regression) (splits []datasets.Split, err error) {
 	switch d.Kind {
 	case Random:
 		splits = datasets.RandomSplits(set.N, d.Splits())
@@ -169,20 +174,18 @@ func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []data
 			splits = append(splits, m.split(set, z))
 		}
 	default:
-		if splits, err = datasets.GalSplits(d.Name); err != nil {
-			return nil, nil, err
-		}
+		splits, err = datasets.GalSplits(d.Name)
 	}
 	if d.Choosing {
 		for i, parts := range splits {
 			splits[i] = parts.HoldOut(heldOutPart, uint64(i))
 		}
 	}
-	return set, splits, nil
+	return splits, err
 }
 
-// meanErrors are functions that compute the errors of Data.MeanError once, by Data.
-var meanErrors sync.Map
+// meanErrors are the errors of Data.MeanError by Data, and published the sets that they are computed from by name.
+var meanErrors, published sync.Map
 
 // MeanError is that of experiment.Table. It is not known for Year, which may not be at hand. It panics for a data set and
 // for a split that there is not.
@@ -190,21 +193,31 @@ func (d Data) MeanError(split int) float64 {
 	if d.Name == Year {
 		return math.Inf(1)
 	}
-	d.HeldOut, d.Calibration = false, false // which change no test part, and of the training part only what it is used for
+	d.HeldOut, d.Calibration = false, false // of the same parts
 	all, has := meanErrors.Load(d)
 	if !has {
-		all, _ = meanErrors.LoadOrStore(d, sync.OnceValue(d.computeMeanErrors))
+		all = d.computeMeanErrors()
+		meanErrors.Store(d, all)
 	}
-	return all.(func() []float64)()[split]
+	return all.([]float64)[split]
 }
 
 func (d Data) computeMeanErrors() (all []float64) {
-	set, splits, err := d.read(context.Background())
+	set, has := published.Load(d.Name)
+	var err error
+	if !has {
+		set, err = datasets.UCI(d.Name)
+		published.Store(d.Name, set)
+	}
+	var splits []datasets.Split
+	if err == nil {
+		splits, err = d.splits(set.(*datasets.Regression))
+	}
 	if err != nil {
 		panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
 	}
 	for _, parts := range splits {
-		all = append(all, set.MeanError(parts))
+		all = append(all, set.(*datasets.Regression).MeanError(parts))
 	}
 	return all
 }
