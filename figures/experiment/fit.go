@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/atomicfile"
 )
 
 // A fit trains the networks of some experiments and predicts by them: all networks of several experiments as replicas
@@ -209,7 +210,7 @@ func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.
 		if _, missing := os.Stat(file); missing != nil {
 			line = curveHead + line
 		}
-		if err := appendTo(file, []byte(line)); err != nil { // what is there is not read, however long
+		if err := atomicfile.Append(file, []byte(line)); err != nil { // what is there is not read, however long
 			return err
 		}
 	}

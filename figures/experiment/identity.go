@@ -1,27 +1,18 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
-
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/params"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/spec"
 )
 
@@ -182,38 +173,12 @@ func (e Experiment) code(ctx context.Context) (found map[string]spec.Tree, err e
 	}
 	r := e.Recipe
 	if spec.Outside(r.Schedule) || spec.Outside(r.Order) || spec.Outside(r.Augmentation) {
-		found["recipe"] = r.answers(d.Train.Len(), e.networkSeed(0))
+		found["recipe"] = spec.Answers(r.Settings, d.Train.Len(), e.networkSeed(0))
 	}
 	if names := e.unseen(); names != nil {
 		found["unseen"] = names
 	}
 	return found, nil
-}
-
-// mostAnswers is about how many answers of an Order or Augmentation are in a digest: those for all epochs, or evenly spaced ones.
-const mostAnswers = 1_000_000
-
-// answers is a digest of what the parts of a recipe from outside answer for n training examples: the rates of all steps, and
-// the order and the augmentation of the examples.
-func (r Recipe) answers(n int, seed uint64) string {
-	h := sha256.New()
-	if spec.Outside(r.Schedule) {
-		total := cmp.Or(r.Epochs, r.PretrainEpochs) * ((n-1)/r.BatchSize + 1)
-		for t := range total {
-			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(r.Schedule.Rate(t, total))))
-		}
-	}
-	epochs := r.PretrainEpochs + r.Epochs
-	for epoch := 0; epoch < epochs; epoch += 1 + epochs*n/mostAnswers {
-		if spec.Outside(r.Order) {
-			fmt.Fprintln(h, r.Order.Of(seed, epoch, n))
-		}
-		for image := 0; image < n && spec.Outside(r.Augmentation); image++ {
-			top, left, flip := r.Augmentation.Draw(seed, epoch, image)
-			fmt.Fprintln(h, top, left, flip)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // dataOf is a digest of the data of all splits of a source, some of which are loaded.
@@ -254,56 +219,11 @@ func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Dat
 	return err
 }
 
-// codeOf is a digest of what an experiment computes for data like these: the graphs of the training loss with its gradients and
-// updates and of the prediction, for few examples and for the batches of training, and the initial values.
+// codeOf is a digest of what an experiment computes for data like these; see spec.Graph.Code.
 func codeOf(e Experiment, d Data) (string, error) {
 	network, err := e.anyNetwork(d)
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
-	var store *model.Store
-	for _, rows := range e.Recipe.batches(d.Train.Len()) {
-		if _, store, err = e.look(d, network, rows, h); err != nil {
-			return "", err
-		}
-	}
-	backend, _ := spec.Backend() // which has built the graphs
-	if err := store.InitializeVariables(backend, nil); err != nil {
-		return "", err
-	}
-	for _, v := range spec.Variables(store) {
-		value, err := v.Value()
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintln(h, v.Path(), v.Trainable, value.Value())
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
-}
-
-// batches are the numbers of examples of the graphs in a digest: few, and those of a whole batch and of the last one of n
-// examples, as a layer may look at its batch.
-func (r Recipe) batches(n int) []int {
-	all := []int{spec.FewRows}
-	for _, size := range []int{min(r.BatchSize, n), n % max(r.BatchSize, 1)} {
-		if size > 0 && !slices.Contains(all, size) {
-			all = append(all, size)
-		}
-	}
-	return all
-}
-
-// update adds to a graph the updates by optimizers from outside this module.
-func (r Recipe) update(s *model.Scope, trained []*model.Variable, values, gradients []*graph.Node) {
-	for phase, groups := range [][]train.Group{r.PretrainGroups, r.Groups} {
-		state := s.In("update_%d", phase)
-		for i, v := range trained {
-			g := slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(v.Path(), params.RoleOf(v, s.Store())) })
-			if g >= 0 && spec.Outside(groups[g].Optimizer) {
-				rate := graph.Scalar(values[i].Graph(), values[i].DType(), 0.5)
-				groups[g].Optimizer.Update(state.In("%s", model.EscapeScopeName(v.Path())), values[i], gradients[i], rate, graph.AddScalar(rate, 2.5))
-			}
-		}
-	}
+	return e.graph(network, d).Code(e.Recipe.Settings, e.Method.Process == nil)
 }

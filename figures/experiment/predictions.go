@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/atomicfile"
 )
 
 // Set returns the prediction of a set, or an error that names the sets that there are.
@@ -226,7 +227,7 @@ func exponentials(logs []float64, width int) []float64 {
 
 // decodePredictions is the inverse of encode.
 func decodePredictions(content []byte) (*Predictions, error) {
-	unpacked, err := unzipped(content)
+	unpacked, err := atomicfile.Unzipped(content)
 	if err != nil {
 		return nil, err
 	}

@@ -346,34 +346,8 @@ func checkSource(data Source) error {
 // have the same inputs, targets, labels and names. It is for the Identity of a Source of your own.
 func Digest(sets ...Set) string {
 	h := sha256.New()
-	write := func(words any) { binary.Write(h, binary.LittleEndian, words) } // a hash takes everything
-	floats := func(list []float64) {
-		write(uint64(len(list)))
-		for part := range slices.Chunk(list, 1<<13) {
-			write(part)
-		}
-	}
-	integers := func(list []int) {
-		write(uint64(len(list)))
-		for _, v := range list {
-			write(int64(v))
-		}
-	}
 	for _, set := range sets {
-		integers([]int{len(set.Name)})
-		h.Write([]byte(set.Name))
-		switch x := set.Inputs.(type) {
-		case nets.Floats:
-			integers(x.Shape)
-			floats(x.Values)
-		case nets.Pixels:
-			integers([]int{x.Height, x.Width, len(x.Bytes)})
-			h.Write(x.Bytes)
-			floats(x.Standardization.Mean)
-			floats(x.Standardization.Std)
-		}
-		floats(set.Targets)
-		integers(set.Labels)
+		spec.WriteData(h, set.Name, set.Dataset)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -2,12 +2,10 @@ package experiment
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -17,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/spec"
@@ -48,97 +44,6 @@ const (
 	runningFolder     = ".running"
 	workFolder        = ".work"
 )
-
-// compressed ends the names of files of lines that gzip has compressed.
-const compressed = ".gz"
-
-// unzipped is what gzip has compressed.
-func unzipped(content []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
-
-// wholeLines returns the lines of a file that processes add to, without a last one that is unfinished.
-func wholeLines(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
-	if err == nil && strings.HasSuffix(path, compressed) {
-		content, err = unzipped(content)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("experiment: reading %s: %w", path, err)
-	}
-	return content[:bytes.LastIndexByte(content, '\n')+1], nil
-}
-
-// update replaces the whole lines of a file, which it makes if need be, by those that change makes of them, while it holds the
-// file's lock. Where change only appends, so does update.
-func update(path string, change func(before []byte) ([]byte, error)) error {
-	for {
-		lock := flock.New(path, flock.SetPermissions(0o666))
-		if err := lock.Lock(); err != nil {
-			return fmt.Errorf("experiment: locking %s: %w", path, err)
-		}
-		var err error
-		valid := inPlace(lock)
-		if valid {
-			err = updateLocked(path, change)
-		}
-		if err := errors.Join(err, lock.Close()); valid || err != nil {
-			return err
-		}
-	}
-}
-
-// updateLocked is update of a file that is locked.
-func updateLocked(path string, change func(before []byte) ([]byte, error)) error {
-	before, err := wholeLines(path)
-	if err != nil {
-		return err
-	}
-	after, err := change(before)
-	if err != nil || bytes.Equal(after, before) {
-		return err
-	}
-	zip := strings.HasSuffix(path, compressed)
-	if added, is := bytes.CutPrefix(after, before); is && !zip {
-		if err := os.Truncate(path, int64(len(before))); err != nil {
-			return fmt.Errorf("experiment: removing the unfinished last line of %s: %w", path, err)
-		}
-		return appendTo(path, added)
-	}
-	return atomicfile.Write(path, func(w io.Writer) (err error) {
-		if zip {
-			z, _ := gzip.NewWriterLevel(w, gzip.BestCompression)
-			defer func() { err = errors.Join(err, z.Close()) }()
-			w = z
-		}
-		_, err = w.Write(after)
-		return err
-	})
-}
-
-// inPlace says whether a locked file is still the one at its path: who had the lock before may have replaced or removed it.
-func inPlace(lock *flock.Flock) bool {
-	mine, err := lock.Stat()
-	there, thereErr := os.Stat(lock.Path())
-	return err == nil && thereErr == nil && os.SameFile(mine, there)
-}
-
-// appendTo adds to the end of a file, which it makes if there is none.
-func appendTo(path string, added []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
-	if err == nil {
-		_, err = f.Write(added) // with one call, so that a kill leaves whole lines, and at most the beginning of one
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("experiment: appending to %s: %w", path, err)
-	}
-	return nil
-}
 
 // Results returns the results by the identities of their experiments. It is an error if two rows have one identity and
 // different numbers. Other files of lines than the store's own, such as conflict copies of a program that synchronises folders,
@@ -209,7 +114,7 @@ func (s *Store) results() (all map[string]Result, others []string, err error) {
 func (s *Store) read(names []string, groups map[string]groupLine, runs map[string][]string) (found []Result, err error) {
 	for _, name := range names {
 		path := filepath.Join(s.Folder, name)
-		content, failed := wholeLines(path)
+		content, failed := atomicfile.Lines(path)
 		switch {
 		case failed != nil:
 		case strings.Contains(name, jsonExtension):
@@ -260,7 +165,7 @@ func (s *Store) keep(r *Result, g groupLine) error {
 	if err := s.addOnce(runsName, text(runColumns), text(run), text(run)); err != nil {
 		return err
 	}
-	return update(filepath.Join(s.Folder, fileName(g)), func(before []byte) ([]byte, error) {
+	return atomicfile.Update(filepath.Join(s.Folder, fileName(g)), func(before []byte) ([]byte, error) {
 		if len(before) == 0 {
 			before = text(resultColumns)
 		}
@@ -302,7 +207,7 @@ func (s *Store) remeasured(changed map[string]Result) error {
 		if err != nil || !ownFile.MatchString(entry.Name()) || !strings.Contains(entry.Name(), csvExtension) {
 			continue
 		}
-		err = update(filepath.Join(s.Folder, entry.Name()), func(lines []byte) ([]byte, error) {
+		err = atomicfile.Update(filepath.Join(s.Folder, entry.Name()), func(lines []byte) ([]byte, error) {
 			rows, err := csv.NewReader(bytes.NewReader(lines)).ReadAll()
 			is := false
 			for i := 1; i < len(rows); i++ {
@@ -328,7 +233,7 @@ func (s *Store) remeasured(changed map[string]Result) error {
 
 // addOnce adds a line to a file, unless the file has a line with the given beginning. A new file begins with the head.
 func (s *Store) addOnce(name string, head, line, beginning []byte) error {
-	return update(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
+	return atomicfile.Update(filepath.Join(s.Folder, name), func(before []byte) ([]byte, error) {
 		if bytes.Contains(before, beginning) {
 			return before, nil
 		}
@@ -357,10 +262,10 @@ func (s *Store) predictionsFile(id string) string {
 // reserve sets experiments apart for the caller until release is called, by a locked file for each; free are those that nobody
 // else has reserved, in this process or another. What a process has reserved is free again when it ends, however it does.
 func (s *Store) reserve(ids []string) (free []string, release func() error, err error) {
-	var locks []*flock.Flock
+	var locks []func() error
 	release = func() (err error) {
-		for _, lock := range locks {
-			err = errors.Join(err, os.Remove(lock.Path()), lock.Close()) // removed while it is locked, so that it is nobody else's
+		for _, unlock := range locks {
+			err = errors.Join(err, unlock())
 		}
 		return err
 	}
@@ -369,12 +274,12 @@ func (s *Store) reserve(ids []string) (free []string, release func() error, err 
 		return nil, nil, fmt.Errorf("experiment: making the folder for what is running: %w", err)
 	}
 	for _, id := range ids {
-		lock := flock.New(filepath.Join(folder, id+".lock"), flock.SetPermissions(0o666))
-		locked, err := lock.TryLock()
-		if locked && inPlace(lock) {
-			locks, free = append(locks, lock), append(free, id)
-		} else if err := errors.Join(err, lock.Close()); err != nil {
+		unlock, err := atomicfile.TryLock(filepath.Join(folder, id+".lock"))
+		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %s: %w", id, err), release())
+		}
+		if unlock != nil {
+			locks, free = append(locks, unlock), append(free, id)
 		}
 	}
 	return free, release, nil

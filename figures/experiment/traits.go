@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -91,56 +90,44 @@ func probed(e Experiment) (t Traits, first error) {
 func traitsWith(e Experiment, d Data) (t Traits, err error) {
 	network, err := e.anyNetwork(d)
 	if err == nil {
-		t, _, err = e.look(d, network, spec.FewRows, nil)
+		t, err = e.look(d, network)
 	}
 	return t, err
 }
 
-// look builds the graphs of training and of prediction, to see what there is in them. It writes them to h, unless that is nil,
-// with gradients and the updates by optimizers from outside, and returns the variables of training.
-func (e Experiment) look(d Data, network nets.Network, rows int, h io.Writer) (t Traits, store *model.Store, err error) {
-	b := spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Rows: rows, Training: true, Coherent: e.Recipe.Coherent && e.Method.Process == nil, Values: h != nil}
-	err = b.Build(func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node) {
-		g, losses := outputs.Graph(), stochastic.LayerLossesOf(outputs.Graph())
-		store, t.Energies = m.Store, losses.LogLikelihood != nil
-		var trained []*model.Variable
-		var values []*graph.Node
-		for _, v := range spec.Variables(store) {
-			role := params.RoleOf(v, store)
-			if role == "" || !v.Trainable {
-				continue
-			}
-			t.parameters = append(t.parameters, parameter{strings.TrimPrefix(v.Path(), "/model/"), role})
-			if h != nil && v.InUseByGraph(g) {
-				trained, values = append(trained, v), append(values, v.NodeValue(g))
-			}
-		}
-		if h != nil {
-			e.Recipe.update(s, trained, values, graph.Gradient(losses.Objective(nll, rows), values...))
-			spec.WriteGraph(h, g)
+// graph builds graphs of a network of the experiment.
+func (e Experiment) graph(network nets.Network, d Data) spec.Graph {
+	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && e.Method.Process == nil}
+}
+
+// look builds the graphs of training and of prediction, to see what there is in them.
+func (e Experiment) look(d Data, network nets.Network) (t Traits, err error) {
+	b := e.graph(network, d)
+	b.Training = true
+	err = b.Build(func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
+		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
+		for _, v := range spec.Trained(m.Store) {
+			t.parameters = append(t.parameters, parameter{strings.TrimPrefix(v.Path(), "/model/"), params.RoleOf(v, m.Store)})
 		}
 	})
 	if err != nil || e.Method.Process != nil { // which predicts only once it was finished
 		t.Noise = e.Method.Process != nil && e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
-		return t, store, err
+		return t, err
 	}
-	b.Training, b.Values = false, false
-	err = b.Build(func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
+	b.Training = false
+	err = b.Build(func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Noise = stochastic.HasNoise(outputs.Graph())
 		energies := nets.Energies(outputs.Graph())
 		if t.Energies && len(energies) == 0 {
 			panic(errors.New("the layers' energies are not noted; build layers by nets.Positions"))
 		}
 		for _, l := range energies {
-			if dims := l.Energy.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
-				panic(fmt.Errorf("the energy of layer %s has the shape %v for %d examples; want [%d, 1]", l.Layer, dims, rows, rows))
+			if dims := l.Energy.Shape().Dimensions; !slices.Equal(dims, []int{spec.FewRows, 1}) {
+				panic(fmt.Errorf("the energy of layer %s has the shape %v for %d examples; want [%d, 1]", l.Layer, dims, spec.FewRows, spec.FewRows))
 			}
 		}
-		if h != nil {
-			spec.WritePrediction(h, m, s, outputs)
-		}
 	})
-	return t, store, err
+	return t, err
 }
 
 // anyNetwork is the network of an experiment. The head of a Gaussian process is made for features that are made up.

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
@@ -218,7 +217,7 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 	m, err := fitted(experiment.FitOne(ctx, of, d, progress, func(m *nets.Model, at train.Progress) {
 		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > e.Recipe.PretrainEpochs+s.first(e) { // an epoch ends
 			var all []float64
-			for _, v := range trainedVariables(m.Store) {
+			for _, v := range spec.Trained(m.Store) {
 				values, _, err := params.Values(m.Store, v.Path())
 				all, failed = append(all, values...), errors.Join(failed, err)
 			}
@@ -251,20 +250,9 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 	return predicted(d, func(set experiment.Set) (*predict.Prediction, error) { return predict.Ensemble(drawn[set.Name]...) })
 }
 
-// trainedVariables are the parameters that are drawn, always in one order.
-func trainedVariables(store *model.Store) (all []*model.Variable) {
-	for v := range store.IterVariables() {
-		if role := params.RoleOf(v, store); v.Trainable && role != "" && role != params.Running {
-			all = append(all, v)
-		}
-	}
-	slices.SortFunc(all, func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) })
-	return all
-}
-
 // setParameters gives the model the parameters of a draw.
 func setParameters(m *nets.Model, w []float64) (err error) {
-	for _, v := range trainedVariables(m.Store) {
+	for _, v := range spec.Trained(m.Store) {
 		size := v.Shape().Size()
 		err, w = errors.Join(err, v.SetValue(params.FromFloat64(v.Shape(), w[:size]))), w[size:]
 	}

@@ -2,6 +2,9 @@ package spec
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
@@ -100,9 +103,142 @@ func (b Graph) batch() (x, answers shapes.Shape) {
 	return x, shapes.Make(dtypes.Float32, b.Rows, max(1, len(b.Data.Targets)/b.Data.Len()))
 }
 
-// Variables are the variables of a model, in the order of their paths.
-func Variables(store *model.Store) []*model.Variable {
+// Code is a digest of what a network computes that is trained by settings on all of Data: the graphs of the loss with its
+// gradients and updates and, where predicted, of the prediction, for few examples and for the batches of training, and the initial
+// values.
+func (b Graph) Code(s train.Settings, predicted bool) (string, error) {
+	h := sha256.New()
+	var m *nets.Model
+	for _, b.Rows = range batches(s.BatchSize, b.Data.Len()) {
+		b.Training, b.Values = true, true
+		err := b.Build(func(built *nets.Model, scope *model.Scope, outputs, nll *graph.Node) {
+			m = built
+			g, losses := outputs.Graph(), stochastic.LayerLossesOf(outputs.Graph())
+			var trained []*model.Variable
+			var values []*graph.Node
+			for _, v := range Trained(m.Store) {
+				if v.InUseByGraph(g) {
+					trained, values = append(trained, v), append(values, v.NodeValue(g))
+				}
+			}
+			update(s, scope, trained, values, graph.Gradient(losses.Objective(nll, b.Rows), values...))
+			write(h, g)
+		})
+		if err == nil && predicted {
+			b.Training, b.Values = false, false
+			err = b.Build(func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) { WritePrediction(h, m, s, outputs) })
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if err := m.Store.InitializeVariables(m.Backend, nil); err != nil {
+		return "", err
+	}
+	for _, v := range variables(m.Store) {
+		value, err := v.Value()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, v.Path(), v.Trainable, value.Value())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// batches are the numbers of examples of the graphs in a digest: few, and those of a whole batch and of the last one of n examples,
+// as a layer may look at its batch.
+func batches(batch, n int) []int {
+	all := []int{FewRows}
+	for _, size := range []int{min(batch, n), n % max(batch, 1)} {
+		if size > 0 && !slices.Contains(all, size) {
+			all = append(all, size)
+		}
+	}
+	return all
+}
+
+// update adds to a graph the updates by optimizers from outside this module.
+func update(settings train.Settings, s *model.Scope, trained []*model.Variable, values, gradients []*graph.Node) {
+	for phase, groups := range [][]train.Group{settings.PretrainGroups, settings.Groups} {
+		state := s.In("update_%d", phase)
+		for i, v := range trained {
+			g := slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(v.Path(), params.RoleOf(v, s.Store())) })
+			if g >= 0 && Outside(groups[g].Optimizer) {
+				rate := graph.Scalar(values[i].Graph(), values[i].DType(), 0.5)
+				groups[g].Optimizer.Update(state.In("%s", model.EscapeScopeName(v.Path())), values[i], gradients[i], rate, graph.AddScalar(rate, 2.5))
+			}
+		}
+	}
+}
+
+// mostAnswers is about how many answers of an Order or Augmentation are in a digest: those for all epochs, or evenly spaced ones.
+const mostAnswers = 1_000_000
+
+// Answers is a digest of what the parts of settings from outside this module answer for n training examples: the rates of all steps,
+// and the order and the augmentation of the examples.
+func Answers(s train.Settings, n int, seed uint64) string {
+	h := sha256.New()
+	if Outside(s.Schedule) {
+		total := cmp.Or(s.Epochs, s.PretrainEpochs) * ((n-1)/s.BatchSize + 1)
+		for t := range total {
+			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(s.Schedule.Rate(t, total))))
+		}
+	}
+	epochs := s.PretrainEpochs + s.Epochs
+	for epoch := 0; epoch < epochs; epoch += 1 + epochs*n/mostAnswers {
+		if Outside(s.Order) {
+			fmt.Fprintln(h, s.Order.Of(seed, epoch, n))
+		}
+		for image := 0; image < n && Outside(s.Augmentation); image++ {
+			top, left, flip := s.Augmentation.Draw(seed, epoch, image)
+			fmt.Fprintln(h, top, left, flip)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// WriteData writes all numbers of a data set, and its name.
+func WriteData(w io.Writer, name string, d train.Dataset) {
+	write := func(words any) { binary.Write(w, binary.LittleEndian, words) } // to a hash, which takes everything
+	floats := func(list []float64) {
+		write(uint64(len(list)))
+		for part := range slices.Chunk(list, 1<<13) {
+			write(part)
+		}
+	}
+	integers := func(list []int) {
+		write(uint64(len(list)))
+		for _, v := range list {
+			write(int64(v))
+		}
+	}
+	integers([]int{len(name)})
+	io.WriteString(w, name)
+	switch x := d.Inputs.(type) {
+	case nets.Floats:
+		integers(x.Shape)
+		floats(x.Values)
+	case nets.Pixels:
+		integers([]int{x.Height, x.Width, len(x.Bytes)})
+		w.Write(x.Bytes)
+		floats(x.Standardization.Mean)
+		floats(x.Standardization.Std)
+	}
+	floats(d.Targets)
+	integers(d.Labels)
+}
+
+// variables are the variables of a model, in the order of their paths.
+func variables(store *model.Store) []*model.Variable {
 	return slices.SortedFunc(store.IterVariables(), func(a, b *model.Variable) int { return cmp.Compare(a.Path(), b.Path()) })
+}
+
+// Trained are the variables that training changes, in the order of their paths.
+func Trained(store *model.Store) []*model.Variable {
+	return slices.DeleteFunc(variables(store), func(v *model.Variable) bool {
+		role := params.RoleOf(v, store)
+		return role == "" || role == params.Running || !v.Trainable
+	})
 }
 
 // WritePrediction adds to the graph of a prediction what the likelihood says of its outputs, and writes it.
@@ -115,15 +251,15 @@ func WritePrediction(w io.Writer, m *nets.Model, s *model.Scope, outputs *graph.
 	case likelihood.Classification:
 		likelihood.Logits(l, s, outputs)
 	}
-	WriteGraph(w, outputs.Graph())
+	write(w, outputs.Graph())
 }
 
-// WriteGraph writes all nodes of a graph.
-func WriteGraph(w io.Writer, g *graph.Graph) {
+// write writes all nodes of a graph.
+func write(w io.Writer, g *graph.Graph) {
 	for _, node := range g.Nodes() {
 		fmt.Fprintln(w, node)
 	}
 }
 
-// Graphs keep the values of all their constants, so that WriteGraph writes them.
+// Graphs keep the values of all their constants, so that write has them.
 func init() { graph.MinConstValueSizeToKeep = math.MaxInt }
