@@ -77,7 +77,7 @@ func (p *Posterior) apply(root *model.Scope, x *graph.Node) (s *model.Scope, out
 
 // repeated is a node once for each chain.
 func (p *Posterior) repeated(n *graph.Node) *graph.Node {
-	return graph.BroadcastToDims(graph.ExpandAxes(n, 0), append(p.model.Lead(), n.Shape().Dimensions...)...)
+	return graph.BroadcastToDims(graph.ExpandAxes(n, 0), append(p.model.LeadingAxes(), n.Shape().Dimensions...)...)
 }
 
 // build is the graph: the log density of each chain, and the gradient of each variable.

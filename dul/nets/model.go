@@ -149,8 +149,8 @@ func (m *Model) Seeds() []uint64 { return params.Seeds(m.Store) }
 // Count returns the number of replicas, 1 for a model without a replica axis.
 func (m *Model) Count() int { return max(m.Replicas, 1) }
 
-// Lead returns the leading axes of the model's activations: [Replicas], or nil for a model without a replica axis.
-func (m *Model) Lead() []int {
+// LeadingAxes returns the leading axes of the model's activations: [Replicas], or nil for a model without a replica axis.
+func (m *Model) LeadingAxes() []int {
 	if m.Replicas == 0 {
 		return nil
 	}
@@ -196,9 +196,9 @@ func (m *Model) Replica(r int) (*Model, error) {
 	return one, nil
 }
 
-// Hold locks the model, and all models that share its parameters (see With), for executing graphs, and returns the
+// Lock locks the model, and all models that share its parameters (see With), for executing graphs, and returns the
 // function that unlocks it. Package predict uses it; training does not.
-func (m *Model) Hold() (release func()) {
+func (m *Model) Lock() (release func()) {
 	if m.lock == nil {
 		return func() {}
 	}
@@ -215,7 +215,7 @@ func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") 
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := m.outputCount()
 	s = s.In("network")
-	params.SetReplicas(x.Graph(), m.Lead())
+	params.SetReplicas(x.Graph(), m.LeadingAxes())
 	if g := x.Graph(); !s.Store().IsTraining(g) {
 		for v := range s.IterVariables() { // also of layers that are GoMLX's own
 			params.Input(s.Store(), v, g)
@@ -249,7 +249,7 @@ func (m *Model) outputCount() int {
 // CheckOutputs panics unless y, the result of Apply for a batch of so many inputs, is [replicas..., batch, outputs]. In
 // training y may have a leading axis of draws (see likelihood.Categorical).
 func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
-	dims, want := y.Shape().Dimensions, append(m.Lead(), batch)
+	dims, want := y.Shape().Dimensions, append(m.LeadingAxes(), batch)
 	extra := len(dims) - 1 - len(want)
 	if draws := extra == 1 && s.Store().IsTraining(y.Graph()); extra != 0 && !draws || !slices.Equal(dims[extra:len(dims)-1], want) {
 		panic(fmt.Errorf("the network of type %T has outputs of shape %s for a batch of %d inputs; want a row for each input, %v and the outputs: an operation of the network lost or changed the batch axis", m.Network, y.Shape(), batch, want))
@@ -261,7 +261,7 @@ func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
 func (m *Model) checkInput(x *graph.Node) {
 	switch m.Network.(type) {
 	case MLP, *MLP, ResidualMLP, *ResidualMLP, ResidualSum, *ResidualSum, allSums:
-		if x.Rank() == 2+len(m.Lead()) {
+		if x.Rank() == 2+len(m.LeadingAxes()) {
 			return
 		}
 		rows := "[batch, features]"

@@ -87,7 +87,7 @@ func saysNoMore(l likelihood.Likelihood) bool {
 
 // byModel are LogDensities by the model: with replicas by that one of them which made the prediction.
 func (p *Prediction) byModel(targets []float64, labels []int) (_ []float64, err error) {
-	defer p.model.Hold()()
+	defer p.model.Lock()()
 	m := p.model
 	if m.Replicas > 0 {
 		if m, err = m.Replica(p.replica); err != nil {

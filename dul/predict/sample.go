@@ -36,9 +36,9 @@ type Options struct {
 	// to rounding for every BatchSize. The noise is drawn on the host on all backends. If Seed is nil, each call
 	// continues the model's stream of noise and gets other draws.
 	Seed *uint64
-	// Alike gives every input the noise of the first input, so that equal inputs have equal predictions. It needs a
+	// SameNoise gives every input the noise of the first input, so that equal inputs have equal predictions. It needs a
 	// Seed.
-	Alike bool
+	SameNoise bool
 	// Coherent makes each sample one function of the input: all inputs share its noise. At each single input the
 	// prediction has the same distribution as without it (see dul.Density.Dense). It needs a Seed, and excludes
 	// Training. It is an error for layers that have no coherent draws: layers with noise for each pixel, Gaussian
@@ -59,8 +59,8 @@ func (o Options) check() error {
 	if o.Coherent && (o.Seed == nil || o.Training) {
 		return errors.New("predict.Options.Coherent needs a Seed, by which batches share their noise, and no Training, in which a prediction depends on its batch")
 	}
-	if o.Alike && o.Seed == nil {
-		return errors.New("predict.Options.Alike needs a Seed")
+	if o.SameNoise && o.Seed == nil {
+		return errors.New("predict.Options.SameNoise needs a Seed")
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Inputs) ([]*P
 
 // Close frees the compiled graph. The model stays as it is.
 func (p *Predictor) Close() error {
-	defer p.model.Hold()()
+	defer p.model.Lock()()
 	return p.drop()
 }
 
@@ -226,6 +226,34 @@ func (p *Prediction) checkFinite(first int) error {
 	return nil
 }
 
+// NotFinite returns the first number of the prediction, and of further lists, that is NaN, or whose square is infinite, with its row
+// among so many answers (0 for an unknown number); -1 if there is none. The variance of a Gaussian that is so small that the log density of a
+// target of order 1 is infinite counts as infinite precision.
+func (p *Prediction) NotFinite(answers int, further ...[]float64) (row int, value float64) {
+	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation}, further)
+	for _, layer := range p.Energies {
+		all = append(all, layer.Mean)
+	}
+	for m, variances := range p.Variances() {
+		precisions := make([]float64, len(variances))
+		for i, v := range variances {
+			precisions[i] = (1 + math.Abs(p.Mean[m][i])) / math.Sqrt(v)
+		}
+		all = append(all, precisions)
+	}
+	for _, values := range all {
+		i := slices.IndexFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) })
+		switch {
+		case i < 0:
+			continue
+		case answers > 0:
+			return i / max(1, len(values)/answers), values[i]
+		}
+		return i, values[i]
+	}
+	return -1, 0
+}
+
 // A sampler is a compiled graph, and the state of one call that uses it.
 type sampler struct {
 	Options
@@ -246,7 +274,7 @@ type sampler struct {
 }
 
 func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found []*Prediction, err error) {
-	defer p.model.Hold()()
+	defer p.model.Lock()()
 	if len(inputs) != p.model.Count() {
 		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas; give predict.SampleReplicas, or PredictReplicas, a set for each", len(inputs), p.model.Replicas)
 	}
@@ -326,10 +354,10 @@ func (p *sampler) compile() error {
 		if err != nil {
 			return err
 		}
-		for k := 2; k <= p.Samples && k*p.BatchSize <= tiledRows && seeded.Apart(other); k++ {
+		for k := 2; k <= p.Samples && k*p.BatchSize <= tiledRows && seeded.PerExample(other); k++ {
 			if p.Samples%k == 0 {
 				p.samplesPerBatch, p.networkCopies = k, 1
-				seeded.Rows(p.BatchSize)
+				seeded.RowsPerSample(p.BatchSize)
 			}
 		}
 	}
@@ -346,8 +374,8 @@ func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 	seeds := make([]uint64, p.model.Count())
 	copy(seeds, p.model.Seeds())
 	seeded := stochastic.NewSeeded(*p.Seed, seeds, p.model.Replicas > 0)
-	if p.Alike {
-		seeded.Alike()
+	if p.SameNoise {
+		seeded.SameNoise()
 	}
 	once := *p
 	once.networkCopies = 1
@@ -369,7 +397,7 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	if p.Coherent {
 		stochastic.SetCoherent(g)
 	}
-	rows := x.Shape().Dim(len(p.model.Lead()))
+	rows := x.Shape().Dim(len(p.model.LeadingAxes()))
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		x = pixels.Standardization.Images(x, p.model.DType)
 	}
@@ -482,7 +510,7 @@ func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
 		copy(padded, values[min(first*size, len(values)):min((first+count)*size, len(values))])
 		all = append(all, slices.Repeat(padded, p.samplesPerBatch)...)
 	}
-	dims := append(append(p.model.Lead(), p.samplesPerBatch*rows), shape.Shape...)
+	dims := append(append(p.model.LeadingAxes(), p.samplesPerBatch*rows), shape.Shape...)
 	return params.FromFloat64(shapes.Make(p.model.DType, dims...), all)
 }
 
@@ -592,7 +620,7 @@ func (r *repeated) repeat(ctx context.Context, inputs *tensors.Tensor, first, ti
 		}
 		if m == 0 || r.noisy {
 			if r.seeded != nil {
-				r.seeded.At(m*r.samples, first)
+				r.seeded.StartAt(m*r.samples, first)
 			}
 			var err error
 			if out, err = r.outputs(inputs); err != nil {

@@ -105,11 +105,11 @@ type InGraph struct{ like *graph.Node } // whose rows are the noise's, if their 
 
 // Draw implements NoiseSource.
 func (n InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
-	return d.Sample(Base{func(l law) *graph.Node { return n.draw(s, g, l, shape) }})
+	return d.Sample(Base{func(l baseDistribution) *graph.Node { return n.draw(s, g, l, shape) }})
 }
 
-// draw returns draws of one law.
-func (n InGraph) draw(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
+// draw returns draws of one distribution.
+func (n InGraph) draw(s *model.Scope, g *graph.Graph, l baseDistribution, shape shapes.Shape) *graph.Node {
 	bits := n.randomBits(s, g, shape)
 	switch l.kind {
 	case uniform:
@@ -231,7 +231,7 @@ type part struct{ first, rows, columns, stride int }
 
 type noiseBuffer struct {
 	variable *model.Variable
-	law      law
+	of       baseDistribution
 	number   int // among the buffers of its graphs
 }
 
@@ -254,11 +254,11 @@ func (n *NoiseBuffers) Draw(s *model.Scope, g *graph.Graph, d Distribution, shap
 	if replicas := n.source.replicaAxis(); replicas > 0 && (shape.Rank() < 3 || shape.Dim(0) != replicas) {
 		panic(fmt.Errorf("noise of shape %s asked of a host source with %d replicas; its leading axis must be the replicas", shape, replicas))
 	}
-	return d.Sample(Base{func(l law) *graph.Node { return n.buffer(s, g, l, shape) }})
+	return d.Sample(Base{func(l baseDistribution) *graph.Node { return n.buffer(s, g, l, shape) }})
 }
 
-// buffer returns a new buffer, filled with draws of one law.
-func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
+// buffer returns a new buffer, filled with draws of one distribution.
+func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l baseDistribution, shape shapes.Shape) *graph.Node {
 	path := fmt.Sprintf("%s/draw_%d", n.scope, len(n.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
 	b := noiseBuffer{v, l, len(n.buffers)}
@@ -302,9 +302,9 @@ func (n *NoiseBuffers) fill(b noiseBuffer) error {
 		return err
 	}
 	if value.DType() == dtypes.Float64 {
-		return tensors.MutableFlatData(value, func(flat []float64) { fill(flat, b.law, parts) })
+		return tensors.MutableFlatData(value, func(flat []float64) { fill(flat, b.of, parts) })
 	}
-	return tensors.MutableFlatData(value, func(flat []float32) { fill(flat, b.law, parts) })
+	return tensors.MutableFlatData(value, func(flat []float32) { fill(flat, b.of, parts) })
 }
 
 // parts implements noiseFiller.
@@ -319,8 +319,8 @@ func (h *HostSampler) parts(_ noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Ran
 	}, nil
 }
 
-// fill fills parts of noise with independent draws of one law.
-func fill[T float32 | float64](noise []T, l law, parts iter.Seq2[*rand.Rand, part]) {
+// fill fills parts of noise with independent draws of one distribution.
+func fill[T float32 | float64](noise []T, l baseDistribution, parts iter.Seq2[*rand.Rand, part]) {
 	for stream, p := range parts {
 		var word uint64
 		for row := range p.rows {
@@ -331,9 +331,9 @@ func fill[T float32 | float64](noise []T, l law, parts iter.Seq2[*rand.Rand, par
 }
 
 // draws fills entries with draws number first, first+1, ... of a stream. word is what it
-// returned for those before. Each law has a loop of its own, as noise is a tenth of a
+// returned for those before. Each distribution has a loop of its own, as noise is a tenth of a
 // training step.
-func draws[T float32 | float64](entries []T, l law, stream *rand.Rand, first int, word uint64) uint64 {
+func draws[T float32 | float64](entries []T, l baseDistribution, stream *rand.Rand, first int, word uint64) uint64 {
 	switch l.kind {
 	case uniform:
 		for i := range entries {
@@ -424,32 +424,34 @@ type Distribution interface {
 
 // A Base gives a Distribution independent random numbers of one shape, from the graph's NoiseSource. Each call returns
 // other numbers, which are new in every execution.
-type Base struct{ draw func(law) *graph.Node }
+type Base struct {
+	draw func(baseDistribution) *graph.Node
+}
 
 // Normal returns draws from N(0, 1).
-func (b Base) Normal() *graph.Node { return b.draw(law{kind: normal}) }
+func (b Base) Normal() *graph.Node { return b.draw(baseDistribution{kind: normal}) }
 
 // Uniform returns draws from U[0, 1): multiples of 2^-24, including 0.
-func (b Base) Uniform() *graph.Node { return b.draw(law{kind: uniform}) }
+func (b Base) Uniform() *graph.Node { return b.draw(baseDistribution{kind: uniform}) }
 
 // Mask returns 1/keep with probability keep, else 0. It panics unless 0 < keep <= 1.
 func (b Base) Mask(keep float64) *graph.Node {
 	if !(keep > 0 && keep <= 1) {
 		panic(fmt.Errorf("a mask of noise keeps entries with probability %g; it must be above 0 and at most 1", keep))
 	}
-	return b.draw(law{kind: mask, keep: keep})
+	return b.draw(baseDistribution{kind: mask, keep: keep})
 }
 
-// A law is the distribution of a base draw.
-type law struct {
-	kind lawKind
+// A baseDistribution is the distribution of a base draw.
+type baseDistribution struct {
+	kind baseKind
 	keep float64 // of a mask
 }
 
-type lawKind int
+type baseKind int
 
 const (
-	normal lawKind = iota
+	normal baseKind = iota
 	uniform
 	mask
 )

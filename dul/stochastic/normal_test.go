@@ -35,7 +35,7 @@ func filled[T float32 | float64]() []T {
 
 // fillNormal fills noise with draws of N(0, 1).
 func fillNormal[T float32 | float64](stream *rand.Rand, noise []T) {
-	fill(noise, law{}, func(yield func(*rand.Rand, part) bool) { yield(stream, part{0, 1, len(noise), 0}) })
+	fill(noise, baseDistribution{}, func(yield func(*rand.Rand, part) bool) { yield(stream, part{0, 1, len(noise), 0}) })
 }
 
 // The bits of a draw are those that SplitMix64 is published to give of the seed 0, the next draw's 2^32 words later.

@@ -55,29 +55,29 @@ type tracer struct{ to *Seeded }
 // Draw implements NoiseSource.
 func (t tracer) Draw(_ *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
 	t.to.coherent = Coherent(g)
-	return d.Sample(Base{func(law) *graph.Node {
+	return d.Sample(Base{func(baseDistribution) *graph.Node {
 		t.to.traced = append(t.to.traced, shape)
 		return graph.Zeros(g, shape)
 	}})
 }
 
 // NewBuffers returns the NoiseSource of a graph that applies the network copies times, for as many consecutive samples.
-// Call At before each execution.
+// Call StartAt before each execution.
 func (s *Seeded) NewBuffers(copies int) *NoiseBuffers {
 	s.copies = copies
 	return &NoiseBuffers{source: s, scope: fmt.Sprintf("%sseeded_%d", noiseScope, seededGraphs.Add(1))}
 }
 
-// Rows says that a graph's batch has so many examples for each of several samples: all examples of the first sample,
+// RowsPerSample says that a graph's batch has so many examples for each of several samples: all examples of the first sample,
 // then those of the next.
-func (s *Seeded) Rows(examples int) { s.rows = examples }
+func (s *Seeded) RowsPerSample(examples int) { s.rows = examples }
 
-// Alike gives all examples the noise of example 0.
-func (s *Seeded) Alike() { s.alike = true }
+// SameNoise gives all examples the noise of example 0.
+func (s *Seeded) SameNoise() { s.alike = true }
 
-// Apart reports whether the network draws noise, and each example its own. other must have traced the same network with
+// PerExample reports whether the network draws noise, and each example its own. other must have traced the same network with
 // another number of examples.
-func (s *Seeded) Apart(other *Seeded) bool {
+func (s *Seeded) PerExample(other *Seeded) bool {
 	for i, shape := range s.traced {
 		if _, shared, err := example(shape, other.traced[i], other.tracedExamples); err != nil || shared {
 			return false
@@ -89,8 +89,8 @@ func (s *Seeded) Apart(other *Seeded) bool {
 // seededGraphs counts the graphs of Seeded in this process, whose buffers may be in one store.
 var seededGraphs atomic.Uint64
 
-// At sets the numbers of the first sample and the first example of the next execution.
-func (s *Seeded) At(sample, example int) { s.sample, s.example = sample, example }
+// StartAt sets the numbers of the first sample and the first example of the next execution.
+func (s *Seeded) StartAt(sample, example int) { s.sample, s.example = sample, example }
 
 // replicaAxis implements noiseFiller.
 func (s *Seeded) replicaAxis() int {

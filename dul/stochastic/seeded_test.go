@@ -37,7 +37,7 @@ func seeded(t *testing.T, dtype dtypes.DType, seed uint64, replicas []uint64, ex
 	like := fixtures.Values{"x": fixtures.Zeros(append(lead, 1, 1)...)}
 	fixtures.Compile(t, dtype, like, source.Trace(examples+1), draw(examples+1, 1)).Call(like)
 	buffers := source.NewBuffers(copies)
-	source.At(sample, example)
+	source.StartAt(sample, example)
 	c := fixtures.Compile(t, dtype, like, buffers, draw(examples, copies))
 	out := c.Call(like)
 	must.Do(t, buffers.Refresh())

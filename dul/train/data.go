@@ -1,7 +1,9 @@
 package train
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 
@@ -229,7 +231,7 @@ func (s floatSource) next(b batch) ([]*tensors.Tensor, error) {
 		y = append(y, make([]float64, missing*columns)...)
 		weights = append(weights, make([]float64, missing)...)
 	}
-	dims := func(last ...int) []int { return slices.Concat(s.model.Lead(), []int{b.rows}, last) }
+	dims := func(last ...int) []int { return slices.Concat(s.model.LeadingAxes(), []int{b.rows}, last) }
 	tensor := func(values []float64, last ...int) *tensors.Tensor {
 		return params.FromFloat64(shapes.Make(s.model.DType, dims(last...)...), values)
 	}
@@ -329,4 +331,44 @@ func freed(list ...*tensors.Tensor) error {
 		}
 	}
 	return nil
+}
+
+// Remarks say what is odd about a set of a name beside the training examples d: examples that are training examples too, with the same
+// answer, and labels that no training example has. Images are not compared.
+func (d Dataset) Remarks(name string, set Dataset) (all []string) {
+	trained, n := map[uint64]bool{}, 0
+	for _, hash := range d.hashes() {
+		trained[hash] = true
+	}
+	for _, hash := range set.hashes() {
+		if trained[hash] {
+			n++
+		}
+	}
+	if n > 0 {
+		all = append(all, fmt.Sprintf("%d of the %d examples of the set %q are training examples too, with the same inputs and answer", n, set.Len(), name))
+	}
+	unseen := slices.Compact(slices.Sorted(slices.Values(set.Labels)))
+	unseen = slices.DeleteFunc(unseen, func(label int) bool { return slices.Contains(d.Labels, label) })
+	if len(unseen) > 0 && d.Labels != nil {
+		all = append(all, fmt.Sprintf("the set %q has the labels %v, which no training example has", name, unseen))
+	}
+	return all
+}
+
+// hashSeed is that of hashes.
+var hashSeed = maphash.MakeSeed()
+
+// hashes are those of the examples with their answers; none without answers, and of images.
+func (d Dataset) hashes() (all []uint64) {
+	x, is := d.Inputs.(nets.Floats)
+	if !is || d.Targets == nil && d.Labels == nil {
+		return nil
+	}
+	var row []byte
+	for i := range d.Len() {
+		row, _ = binary.Append(row[:0], binary.LittleEndian, slices.Concat(x.Values[i*x.Size():][:x.Size()], d.target(i)))
+		all = append(all, maphash.Bytes(hashSeed, row))
+	}
+	return all
 }

@@ -38,7 +38,7 @@ func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll []
 		for _, set := range c.data {
 			x = append(x, set.Inputs.(nets.Floats).Values[:c.BatchSize*2]...)
 		}
-		input = params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), c.BatchSize, 2)...), x)
+		input = params.FromFloat64(shapes.Make(m.DType, append(m.LeadingAxes(), c.BatchSize, 2)...), x)
 	}
 	exec := must.Get(model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) (y, kl, ll *graph.Node) {
 		g := x.Graph()

@@ -60,7 +60,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
 func (r *run) checkVersion(version func() string) error {
-	if r.Store == nil || !isCommitted(r.Store.Folder) || len(r.units())+len(r.changed) == 0 {
+	if r.Store == nil || !r.Store.Committed() || len(r.units())+len(r.changed) == 0 {
 		return nil
 	}
 	if v := version(); unclear(v) || strings.HasPrefix(v, "files-") {
@@ -354,8 +354,10 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) (all []
 	alike, info := map[string]*fit{}, environment.Describe(backend)
 	for _, e := range u {
 		if _, known := r.said.LoadOrStore("data of "+e.Task.Name, true); !known && r.Notes != nil {
-			for _, text := range e.data.remarks() {
-				r.note(fmt.Sprintf("%s, split %d: %s", e.Task.Name, e.Split, text))
+			for _, set := range e.data.Sets {
+				for _, text := range e.data.Train.Remarks(set.Name, set.Dataset) {
+					r.note(fmt.Sprintf("%s, split %d: %s", e.Task.Name, e.Split, text))
+				}
 			}
 		}
 		key, kept := "", r.keptNetworks(e, info.Version)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -20,7 +19,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
-	"densityuncertainty/environment/atomicfile"
 )
 
 // A fit trains the networks of some experiments and predicts by them: all networks of several experiments as replicas
@@ -178,12 +176,6 @@ func (f *fit) trainPart() float64 {
 	return trained / (trained + float64(e.data.toPredict()*e.Recipe.Samples))
 }
 
-// The first line of a file of Engine.Curves, and the format of the others, which in older files lack the last column.
-const (
-	curveHead = "model,epoch,pretraining,objective,nll,kl,log_likelihood,accuracy,held_out\n"
-	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g,%g\n"
-)
-
 // keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
 func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.Progress) error {
 	if f.run.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
@@ -199,18 +191,12 @@ func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.
 			return err
 		}
 	}
-	l := at.Losses
 	for i, e := range f.list {
-		of := math.NaN() // of the experiment's networks in this model
-		if n := len(held) / len(f.list); n > 0 {
-			of = floats.Sum(held[i*n:(i+1)*n]) / float64(n)
+		point := train.Epoch{Model: model, Epoch: at.Epoch, Pretraining: at.Pretraining, Losses: at.Losses, HeldOut: math.NaN()}
+		if n := len(held) / len(f.list); n > 0 { // of the experiment's networks in this model
+			point.HeldOut = floats.Sum(held[i*n:(i+1)*n]) / float64(n)
 		}
-		line := fmt.Sprintf(curveLine, model, at.Epoch, at.Pretraining, l.Total, l.NLL, l.KL, l.LogLikelihood, l.Accuracy, of)
-		file := filepath.Join(f.run.Curves, e.id+csvExtension)
-		if _, missing := os.Stat(file); missing != nil {
-			line = curveHead + line
-		}
-		if err := atomicfile.Append(file, []byte(line)); err != nil { // what is there is not read, however long
+		if err := point.Append(filepath.Join(f.run.Curves, e.id+csvExtension)); err != nil {
 			return err
 		}
 	}

@@ -4,14 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/nets"
@@ -168,42 +163,9 @@ func (f *fit) readKept(context.Context) error {
 	return nil
 }
 
-// An Epoch is a point of a learning curve.
-type Epoch struct {
-	Model       int // which member of an ensemble, from 0; members that are trained in one graph are one model
-	Epoch       int // from 1; the epochs of pretraining count too
-	Pretraining bool
-	// Losses are means over the steps of the epoch, and over all experiments that are trained in one graph.
-	train.Losses
-	// HeldOut is the negative log-likelihood of the held-out examples after the epoch, or the loss of quantiles, by Recipe.Samples
-	// draws; NaN without such examples, in pretraining, and where only some of more than 100 epochs are scored.
-	HeldOut float64
-}
-
-// Curve reads the learning curve of an experiment from the folder Engine.Curves, model by model. If a training was killed and
-// resumed, some epochs may be there twice; the last counts. An experiment that was not trained has no epochs.
-func Curve(folder string, e Experiment) ([]Epoch, error) {
-	file := filepath.Join(folder, e.ID()+csvExtension)
-	content, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("experiment: reading a learning curve: %w", err)
-	}
-	last, line := map[[2]int]Epoch{}, 0
-	for text := range strings.Lines(string(content)) {
-		if line++; line == 1 && strings.HasPrefix(text, "model,") {
-			continue
-		}
-		if strings.Count(text, ",") == 7 { // an older file
-			text = strings.TrimSuffix(text, "\n") + ",NaN\n"
-		}
-		var p Epoch
-		if _, err := fmt.Sscanf(text, curveLine, &p.Model, &p.Epoch, &p.Pretraining, &p.Total, &p.NLL, &p.KL, &p.LogLikelihood, &p.Accuracy, &p.HeldOut); err != nil {
-			return nil, fmt.Errorf("experiment: the learning curve %s, line %d: %w; remove the line", file, line, err)
-		}
-		last[[2]int{p.Model, p.Epoch}] = p
-	}
-	return slices.SortedFunc(maps.Values(last), func(a, b Epoch) int { return cmp.Or(a.Model-b.Model, a.Epoch-b.Epoch) }), nil
+// Curve reads the learning curve of an experiment from the folder Engine.Curves. Losses are means over all experiments that were trained
+// in one graph, and held-out losses are by Recipe.Samples draws; without held-out examples, in pretraining, and where only some of more
+// than 100 epochs are scored they are NaN. An experiment that was not trained has no epochs.
+func Curve(folder string, e Experiment) ([]train.Epoch, error) {
+	return train.ReadCurve(filepath.Join(folder, e.ID()+csvExtension))
 }

@@ -104,32 +104,13 @@ func (p *Prediction) Moments() (mean, std []float64) {
 	return p.Prediction.Moments()
 }
 
-// notFinite says where the first number is that is not finite, or the first variance of a mixture that is so small that the
-// log density of a target of order 1 is infinite; "" for none.
+// notFinite says where the first number is that is not finite; "" for none.
 func (p *Prediction) notFinite() string {
-	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) }
-	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation, p.LogLikelihood})
-	for _, layer := range p.Energies {
-		all = append(all, layer.Mean)
+	row, value := p.Prediction.NotFinite(max(len(p.Targets), len(p.Labels)), p.LogLikelihood)
+	if row < 0 {
+		return ""
 	}
-	for m, variances := range p.Variances() {
-		precisions := make([]float64, len(variances))
-		for i, v := range variances {
-			precisions[i] = (1 + math.Abs(p.Mean[m][i])) / math.Sqrt(v)
-		}
-		all = append(all, precisions)
-	}
-	n := max(len(p.Targets), len(p.Labels))
-	for _, values := range all {
-		if i := slices.IndexFunc(values, infinite); i >= 0 {
-			row := i
-			if n > 0 {
-				row = i / max(1, len(values)/n)
-			}
-			return fmt.Sprintf("at row %d of the set %q a prediction is %g", row, p.Set, values[i])
-		}
-	}
-	return ""
+	return fmt.Sprintf("at row %d of the set %q a prediction is %g", row, p.Set, value)
 }
 
 // A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is called by the number of

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 
@@ -290,39 +288,6 @@ func (e Experiment) checked(d Data) (_ Data, err error) {
 		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
 	}
 	return d, nil
-}
-
-// remarks say what is odd about data: labels that no training example has, and examples of a set that are training examples too.
-func (d Data) remarks() (all []string) {
-	seed, trained, row := maphash.MakeSeed(), map[uint64]bool{}, []byte(nil)
-	hashes := func(set train.Dataset) (all []uint64) { // of the rows with their answers
-		x, is := set.Inputs.(nets.Floats)
-		for i := 0; is && (set.Targets != nil || set.Labels != nil) && i < set.Len(); i++ {
-			columns, label := len(set.Targets)/set.Len(), []int64(nil)
-			if set.Labels != nil {
-				label = append(label, int64(set.Labels[i]))
-			}
-			row, _ = binary.Append(row[:0], binary.LittleEndian, slices.Concat(x.Values[i*x.Size():][:x.Size()], set.Targets[i*columns:][:columns]))
-			row, _ = binary.Append(row, binary.LittleEndian, label)
-			all = append(all, maphash.Bytes(seed, row))
-		}
-		return all
-	}
-	for _, hash := range hashes(d.Train) {
-		trained[hash] = true
-	}
-	for _, set := range d.Sets {
-		seen := slices.DeleteFunc(hashes(set.Dataset), func(hash uint64) bool { return !trained[hash] })
-		if len(seen) > 0 {
-			all = append(all, fmt.Sprintf("%d of the %d examples of the set %q are training examples too, with the same inputs and answer", len(seen), set.Len(), set.Name))
-		}
-		unseen := slices.Compact(slices.Sorted(slices.Values(set.Labels)))
-		unseen = slices.DeleteFunc(unseen, func(label int) bool { return slices.Contains(d.Train.Labels, label) })
-		if len(unseen) > 0 && d.Train.Labels != nil {
-			all = append(all, fmt.Sprintf("the set %q has the labels %v, which no training example has", set.Name, unseen))
-		}
-	}
-	return all
 }
 
 // ownData says whether the data are the user's, and not a data set of this module.

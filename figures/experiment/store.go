@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/spec"
 )
@@ -123,7 +124,7 @@ func (s *Store) read(names []string, groups map[string]groupLine, runs map[strin
 				failed = errors.Join(failed, json.Unmarshal(line, &g))
 				groups[g.Group] = g
 			}
-		case !bytes.HasPrefix(content, []byte(curveHead)): // which is there if Engine.Curves is the same folder
+		case !bytes.HasPrefix(content, []byte(train.CurveHead)): // which is there if Engine.Curves is the same folder
 			var rows [][]string
 			rows, failed = csv.NewReader(bytes.NewReader(content)).ReadAll()
 			for i := 1; i < len(rows) && failed == nil; i++ {
@@ -353,26 +354,9 @@ func text(rows ...[]string) []byte {
 	return b.Bytes()
 }
 
-// DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the
-// working directory.
-func DefaultDir() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("experiment: finding the working directory: %w", err)
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if folder := filepath.Join(dir, "figures", "runs"); isCommitted(folder) {
-			return folder, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("experiment: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
-		}
-	}
-}
-
-// isCommitted says whether a folder is figures/runs of a checkout, whose results are committed.
-func isCommitted(folder string) bool {
-	path, err := filepath.Abs(folder)
+// Committed says whether the folder is figures/runs of a checkout, whose results are committed.
+func (s *Store) Committed() bool {
+	path, err := filepath.Abs(s.Folder)
 	content, readErr := os.ReadFile(filepath.Join(path, "..", "..", "go.mod"))
 	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, []byte("module densityuncertainty\n"))
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
@@ -23,7 +24,7 @@ const drawnEpochs = 300
 func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure, error) {
 	f := report.Figure{Name: "curves", Height: vg.Points(200), Panels: [][]*plot.Plot{nil},
 		Caption: "The parts of the training objective: means over the steps of an epoch, pretraining included."}
-	curves, colours, marks := make([][]experiment.Epoch, len(list)), make([]color.Color, len(list)), []report.Mark(nil)
+	curves, colours, marks := make([][]train.Epoch, len(list)), make([]color.Color, len(list)), []report.Mark(nil)
 	for i, e := range list {
 		var err error
 		if curves[i], err = experiment.Curve(folder, e); err != nil {
@@ -37,12 +38,12 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 	}
 	for _, part := range []struct {
 		title string
-		value func(p experiment.Epoch) float64
+		value func(p train.Epoch) float64
 	}{
-		{"NLL of training examples", func(p experiment.Epoch) float64 { return p.NLL }},
-		{"NLL of held-out examples", func(p experiment.Epoch) float64 { return p.HeldOut }},
-		{"KL(q || p), nats", func(p experiment.Epoch) float64 { return p.KL }},
-		{"log-likelihood of the layers' inputs", func(p experiment.Epoch) float64 { return p.LogLikelihood }},
+		{"NLL of training examples", func(p train.Epoch) float64 { return p.NLL }},
+		{"NLL of held-out examples", func(p train.Epoch) float64 { return p.HeldOut }},
+		{"KL(q || p), nats", func(p train.Epoch) float64 { return p.KL }},
+		{"log-likelihood of the layers' inputs", func(p train.Epoch) float64 { return p.LogLikelihood }},
 	} {
 		panel, drawn := report.New(part.title, "epoch", ""), false
 		for i := range list {

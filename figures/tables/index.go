@@ -5,6 +5,8 @@ package tables
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
@@ -34,9 +36,25 @@ func Of(list []experiment.Result) *Index {
 	return NewIndex(all)
 }
 
+// DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the working directory.
+func DefaultDir() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("tables: finding the working directory: %w", err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if s := (experiment.Store{Folder: filepath.Join(dir, "figures", "runs")}); s.Committed() {
+			return s.Folder, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("tables: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
+		}
+	}
+}
+
 // Committed is the index of the results that are part of the project's repository.
 func Committed() (*Index, error) {
-	folder, err := experiment.DefaultDir()
+	folder, err := DefaultDir()
 	if err != nil {
 		return nil, err
 	}

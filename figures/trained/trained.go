@@ -218,7 +218,7 @@ func (o *Opened) With(draws int, seed uint64) (*Opened, error) {
 	if draws < 1 {
 		return nil, fmt.Errorf("trained: %d draws for an answer; at least 1 is needed", draws)
 	}
-	other, options := *o, predict.Options{Samples: draws, Seed: &seed, Alike: true}
+	other, options := *o, predict.Options{Samples: draws, Seed: &seed, SameNoise: true}
 	var err, manyErr error
 	other.one, err = predict.NewPredictor(o.model, options)
 	options.BatchSize = answerBatch

@@ -166,7 +166,7 @@ func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
 	folder := f.Store
 	if folder == "" {
 		var err error
-		if folder, err = experiment.DefaultDir(); err != nil {
+		if folder, err = tables.DefaultDir(); err != nil {
 			return nil, nil, fmt.Errorf("%w with --store", err)
 		}
 	}
