@@ -316,19 +316,31 @@ func exactTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// exactGapsTable answers question 7: for each data set, the Wasserstein distance in the gap of each method, and for the four
-// multiples of the mean energy, density's less it. A gap's is the mean over seeds. Differences are tested over gaps (t), those
-// of both sets together (Holm).
+// exactGapsTable answers question 7, in which density is compared with the four multiples of the mean energy.
 func exactGapsTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table("where-exact-gaps", map[string]int{"Seeds": exactSeeds}), Down: true}
-	s.Columns = []string{"Method", "Wasserstein distance", "Density less it"}
-	s.Legend = "▲ density is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant."
+	return gapDistances(x, "where-exact-gaps", "Density", "density", methods.Density, everyGapMethods, func(m experiment.Method) bool { return strings.HasPrefix(m.Key, methods.DensityMean.Key) })
+}
+
+// exactPlacesTable answers question 13 a, in which the location mixture is compared with its own mean energy and with LDL.
+func exactPlacesTable(x *tables.Index) (report.Table, error) {
+	list := []experiment.Method{places, placesMean, methods.Density, methods.DensityMean}
+	return gapDistances(x, "where-exact-places", "Location mixture", "the location mixture", places, list, func(m experiment.Method) bool { return m.Equal(placesMean) || m.Equal(methods.Density) })
+}
+
+// gapDistances has for each data set the Wasserstein distance in the gap of each method, and for those that are compared, ours less
+// it. A gap's is the mean over seeds. Differences are tested over gaps (t), those of both sets together (Holm).
+func gapDistances(x *tables.Index, name, title, words string, ours experiment.Method, list []experiment.Method, compared func(m experiment.Method) bool) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table(name, map[string]int{"Seeds": exactSeeds}), Down: true}
+	s.Columns = []string{"Method", "Wasserstein distance", title + " less it"}
+	s.Legend = "▲ " + words + " is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant."
 	for _, p := range everyGap() {
 		s.Measured = append(s.Measured, p.diagnostics(x)...)
-		for _, m := range everyGapMethods {
+		for _, m := range list {
 			distance, difference := p.inGap(m), tables.Words("–")
-			if strings.HasPrefix(m.Key, methods.DensityMean.Key) {
-				difference = lessThan(p, methods.Density, distance)
+			if compared(m) {
+				less := p.inGap(ours).Against(distance.Of)
+				less.Shown = true
+				difference = less
 			}
 			s.Add(p.title, m.Name, distance, difference)
 		}
@@ -341,13 +353,6 @@ func (p exactProblem) inGap(m experiment.Method) tables.Mean {
 	mean := tables.Number{Name: gapRegion + exactMetrics[0], Decimals: 3}.Over(p.runs(m))
 	mean.By = func(e experiment.Experiment) int { return e.Split }
 	return mean
-}
-
-// lessThan is the distance of a method less another.
-func lessThan(p exactProblem, m experiment.Method, distance tables.Mean) tables.Cell {
-	less := p.inGap(m).Against(distance.Of)
-	less.Shown = true
-	return less
 }
 
 // exactMetrics are the columns of exactTable, as what follows a region's name in a metric's.

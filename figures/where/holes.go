@@ -228,20 +228,3 @@ func placesTable(x *tables.Index) (report.Table, error) {
 	}
 	return s.Make(x)
 }
-
-// exactPlacesTable answers question 13 a: the Wasserstein distance in the gap, and that of the location mixture less it.
-func exactPlacesTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table("where-exact-places", map[string]int{"Seeds": exactSeeds}), Down: true}
-	s.Columns = []string{"Method", "Wasserstein distance", "Location mixture less it"}
-	s.Legend = "▲ the location mixture is closer, ▽ farther, significant at 5% for both data sets together. No mark: not significant, or not tested."
-	for _, p := range everyGap() {
-		for _, m := range []experiment.Method{places, placesMean, methods.Density, methods.DensityMean} {
-			distance, difference := p.inGap(m), tables.Words("–")
-			if m.Equal(placesMean) || m.Equal(methods.Density) {
-				difference = lessThan(p, places, distance)
-			}
-			s.Add(p.title, m.Name, distance, difference)
-		}
-	}
-	return s.Make(x)
-}
