@@ -226,6 +226,24 @@ func (p *Prediction) checkFinite(first int) error {
 	return nil
 }
 
+// MixesExamples reports whether the outputs of a model for one input change with the others of its batch by more than rounding, in
+// batches of these sizes from inputs x, as by an operation over the axis of the batch. Coherent is that of Options.
+func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent bool, sizes ...int) (bool, error) {
+	var alone []float64
+	for i, size := range append([]int{1}, sizes...) {
+		p, err := Sample(ctx, m.With(m.Network), nets.First(x, max(size, 4)), Options{Samples: 1, Seed: new(uint64), BatchSize: size, Coherent: coherent})
+		if err != nil {
+			return false, err
+		}
+		if outputs := p.Outputs[0]; i == 0 {
+			alone = outputs
+		} else if floats.Distance(outputs[:len(alone)], alone, math.Inf(1)) > 1e-4*floats.Norm(alone, math.Inf(1)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // NotFinite returns the first number of the prediction, and of further lists, that is NaN, or whose square is infinite, with its row
 // among so many answers (0 for an unknown number); -1 if there is none. The variance of a Gaussian that is so small that the log density of a
 // target of order 1 is infinite counts as infinite precision.

@@ -3,10 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -98,25 +95,15 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	if err := errors.Join(err, noBackend); err != nil {
 		return err
 	}
-	outputsAlone := struct{ likelihood.Likelihood }{e.Task.Likelihood} // says nothing of them
-	m, err := nets.New(backend, network, outputsAlone, 1)
+	m, err := nets.New(backend, network, e.Task.Likelihood, 1)
 	if err != nil {
 		return err
 	}
-	var alone []float64
-	for i, size := range []int{1, e.Recipe.BatchSize, max(e.Recipe.PredictBatch, 128)} {
-		x := nets.First(d.Train.Inputs, max(size, 4))
-		p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: size, Coherent: e.Recipe.Coherent})
-		if err != nil {
-			return err
-		}
-		if outputs := p.Outputs[0]; i == 0 {
-			alone = outputs
-		} else if floats.Distance(outputs[:len(alone)], alone, math.Inf(1)) > 1e-4*floats.Norm(alone, math.Inf(1)) {
-			return errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch in it and in the Method's layers")
-		}
+	mixed, err := predict.MixesExamples(ctx, m, d.Train.Inputs, e.Recipe.Coherent, e.Recipe.BatchSize, max(e.Recipe.PredictBatch, 128))
+	if mixed {
+		err = errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch in it and in the Method's layers")
 	}
-	return nil
+	return err
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs

@@ -419,10 +419,7 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 }
 
 // A Fitted experiment has been trained by FitOne.
-type Fitted struct {
-	fit *fit
-	of  *planned
-}
+type Fitted struct{ fit *fit }
 
 // FitOne trains the networks of an experiment for a Program, as the engine trains them for itself: with its refusals, on its
 // backend, with the checkpoints of its store, and members as replicas of one graph where that is possible. e and d are those that
@@ -461,7 +458,7 @@ func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float6
 	if err == nil {
 		err = one.diverged()
 	}
-	return &Fitted{f, one}, err
+	return &Fitted{f}, err
 }
 
 // diverged is the error for networks that diverged.
@@ -486,10 +483,11 @@ func (f *Fitted) Members() (all []*nets.Model, err error) {
 
 // Predict predicts all sets of the data, as the engine does.
 func (f *Fitted) Predict(ctx context.Context) ([]Prediction, error) {
-	f.of.predictions = &Predictions{}
+	one := f.fit.first()
+	one.predictions = &Predictions{}
 	err := f.fit.predict(ctx)
 	if err == nil {
-		err = f.of.diverged()
+		err = one.diverged()
 	}
-	return f.of.predictions.Sets, err
+	return one.predictions.Sets, err
 }
