@@ -56,7 +56,8 @@ func follow(path string) (string, fs.FileInfo, error) {
 			return path, nil, err
 		}
 		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(path), to)
+			folder, _ := filepath.Split(path)
+			to = folder + to // not Join, to which "link/.." is "."
 		}
 		path = to
 	}
@@ -87,7 +88,8 @@ func writeInPlace(path string, old fs.FileInfo, fill func(w io.Writer) error) er
 }
 
 func replace(path string, old fs.FileInfo, fill func(w io.Writer) error) (err error) {
-	name := filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%s.%x%s", temporaryPrefix, filepath.Base(path), rand.Uint64(), temporarySuffix))
+	folder, base := filepath.Split(path)
+	name := fmt.Sprintf("%s%s%s.%x%s", folder, temporaryPrefix, base, rand.Uint64(), temporarySuffix)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

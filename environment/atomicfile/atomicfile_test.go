@@ -98,7 +98,13 @@ func TestLinks(t *testing.T) {
 	must.Do(t, os.Link(at("inner/a"), at("d")))
 	write(t, at("c"), "3")
 	require(t, at("d"), "3")
-	if got := names(t, folder) + ", " + names(t, at("inner")); got != "b c d inner, a" || must.Get(os.Lstat(at("c")))(t).Mode()&fs.ModeSymlink == 0 {
+	// What is above a folder that is a link is above where it leads.
+	must.Do(t, errors.Join(os.MkdirAll(at("inner/most"), 0o777), os.Symlink("inner/most", at("f")), os.Symlink("../a", at("inner/most/g"))))
+	for _, path := range []string{"/f/g", "/f/../a"} {
+		write(t, folder+path, path)
+		require(t, at("inner/a"), path)
+	}
+	if got := names(t, folder) + ", " + names(t, at("inner")); got != "b c d f inner, a most" || must.Get(os.Lstat(at("c")))(t).Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the folders hold %s", got)
 	}
 	must.Do(t, os.Symlink(at("e"), at("e")))
