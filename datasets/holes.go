@@ -30,9 +30,9 @@ type Hole struct {
 	Outside float64
 }
 
-// Is reports whether the split has a hole: at least half of its test rows have a d above the upper quartile of ordinary
+// IsHole reports whether the split has a hole: at least half of its test rows have a d above the upper quartile of ordinary
 // distances.
-func (h Hole) Is() bool { return h.Beyond >= 0.5 }
+func (h Hole) IsHole() bool { return h.Beyond >= 0.5 }
 
 // ordinarySplits are drawn for ordinary distances.
 const ordinarySplits = 10

@@ -26,7 +26,7 @@ func TestHoles(t *testing.T) {
 	} {
 		r := must.Get(UCI(want.set))(t)
 		h := must.Get(Holes(r, GapSplits(r)[want.gap]))(t)[0]
-		if math.Abs(h.Distance/want.distance-1) > 0.02 || math.Abs(h.Beyond-want.beyond) > 0.02 || math.Abs(h.Energy/want.energy-1) > 1e-3 || math.Abs(h.Outside-want.outside) > 1e-4 || h.Is() != (want.beyond >= 0.5) {
+		if math.Abs(h.Distance/want.distance-1) > 0.02 || math.Abs(h.Beyond-want.beyond) > 0.02 || math.Abs(h.Energy/want.energy-1) > 1e-3 || math.Abs(h.Outside-want.outside) > 1e-4 || h.IsHole() != (want.beyond >= 0.5) {
 			t.Errorf("%+v, want %+v", h, want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestHolesOfTables(t *testing.T) {
 			r.X[2*i], r.X[2*i+1] = math.NaN(), 1
 		}
 	}
-	if h := must.Get(Holes(r, RandomSplits(r.N, 1)[0]))(t)[0]; h.Is() || !(h.Distance > 0.7 && h.Distance < 1.3 && h.Energy > 0.5 && h.Energy < 2) {
+	if h := must.Get(Holes(r, RandomSplits(r.N, 1)[0]))(t)[0]; h.IsHole() || !(h.Distance > 0.7 && h.Distance < 1.3 && h.Energy > 0.5 && h.Energy < 2) {
 		t.Errorf("of a random split: %+v", h)
 	}
 	if _, err := Holes(r, Split{Train: []int{0, 1}, Test: []int{1}}); err == nil || !strings.Contains(err.Error(), "split 0 of set \"mine\" has the row 1") {

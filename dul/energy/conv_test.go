@@ -201,60 +201,6 @@ func TestConvMixtureMatchesTheReleasedModel(t *testing.T) {
 	})
 }
 
-// The terms of an image are the dense model's terms of its patches.
-func TestConvMixtureIsTheDenseOneOnPatches(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 9))
-	const channels, batch, height, width, k = 2, 2, 5, 4, 3
-	for _, w := range []conv.Window{conv.Same(1, 1), conv.Same(3, 1), conv.Same(3, 2), {Size: 2, Stride: 1}} {
-		t.Run(fmt.Sprintf("%+v", w), func(t *testing.T) {
-			d := channels * w.Pixels()
-			v, logDiagonals, logits := fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1)
-			x := fixtures.Random(rng, channels, batch, height, width)
-			rows := patches(x, w)
-			positions := rows.Dims[0] / batch
-			m := energy.Rank1Mixture{Fraction: (k + 0.5) / float64(d)}
-			dense := mixtureValues(v, logDiagonals, logits.Transposed(), rows)
-			want := fixtures.Evaluate(t, dtypes.Float64, dense, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-				terms := m.Dense(s.In("energy"), in["x"])
-				return []*graph.Node{terms.Energy, terms.LogLikelihood}
-			})
-			e, mean, ll := convTerms(t, dtypes.Float64, convMixtureValues(v, logDiagonals, logits, x),
-				func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.ConvWith(s, x, w, k) })
-			perImage := func(a fixtures.Array) fixtures.Array {
-				return exampleMeans(fixtures.Array{Values: a.Values, Dims: []int{1, batch, positions}})
-			}
-			flat := fixtures.Matrix(len(e.Values), 1, e.Values...)
-			fixtures.Compare(t, "energy", flat, want[0], 1e-13)
-			fixtures.Compare(t, "mean energy", mean, perImage(want[0]), 1e-13)
-			fixtures.Compare(t, "log-likelihood", ll, perImage(want[1]), 1e-13)
-		})
-	}
-}
-
-// patches are what the window sees of zero-padded images, [batch*positions, channels*size*size].
-func patches(x fixtures.Array, w conv.Window) fixtures.Array {
-	channels, batch, height, width := x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3]
-	high, wide := w.Out(height, width)
-	var values []float64
-	for n := range batch {
-		for i := range high {
-			for j := range wide {
-				for k := range channels * w.Pixels() {
-					c, u, v := k/w.Pixels(), k/w.Size%w.Size, k%w.Size
-					row, column := i*w.Stride+u-w.Padding, j*w.Stride+v-w.Padding
-					value := 0.0
-					if row >= 0 && row < height && column >= 0 && column < width {
-						value = x.Values[((c*batch+n)*height+row)*width+column]
-					}
-					values = append(values, value)
-				}
-			}
-		}
-	}
-	d := channels * w.Pixels()
-	return fixtures.Matrix(len(values)/d, d, values...)
-}
-
 // The energy of a mixture keeps its digits where other convolutions have 8 bits: also
 // where variances along the factors are a hundredth, and it is the difference of forms
 // that are a thousand times as large, it is that of single precision.

@@ -12,19 +12,19 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// EarlyStopping gives each replica, after the training, the parameters that it had after the epoch with the lowest
-// score, such as the negative log-likelihood of held-out examples (Prechelt 1998, "Early stopping - but when?"). A
+// KeepBest stops nothing: it gives each replica, after the training, the parameters that it had after the epoch with the lowest
+// score, such as the negative log-likelihood of held-out examples (early stopping: Prechelt 1998, "Early stopping - but when?"). A
 // replica that diverges later gets them too, and does not count as diverged.
 //
 // All epochs are trained all the same, because replicas that share a graph are best after different ones. Scoring
 // changes neither the training nor its noise.
-type EarlyStopping struct {
+type KeepBest struct {
 	// Every is the number of epochs between two scores; 0 means 1. The last epoch is always scored, epochs of
 	// pretraining never.
 	Every int
 	// Score returns one number for each replica; lower is better. NaN and infinite scores are ignored. A replica
 	// without a finite score keeps its last parameters, and Trainer.Notes is told. Score must not change the model. An
-	// error ends the training. If Score is nil, there is no early stopping.
+	// error ends the training. If Score is nil, the last parameters stay.
 	Score func(ctx context.Context, m *nets.Model) ([]float64, error)
 }
 
@@ -41,8 +41,8 @@ const bestScope = "best"
 // keepBest scores the model if an epoch has ended after which it is time to, and
 // it was not before; first and end are the steps of the joint training.
 func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
-	every := max(1, r.EarlyStopping.Every) * r.epochSteps
-	if r.EarlyStopping.Score == nil || r.step == first || r.step <= r.Scored || (r.step-first)%every != 0 && r.step != end {
+	every := max(1, r.KeepBest.Every) * r.epochSteps
+	if r.KeepBest.Score == nil || r.step == first || r.step <= r.Scored || (r.step-first)%every != 0 && r.step != end {
 		return nil
 	}
 	// The noise of the steps to come stays what it is.
@@ -51,12 +51,12 @@ func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.model.SetNoiseState(before)) }()
-	scores, err := r.EarlyStopping.Score(ctx, r.model)
+	scores, err := r.KeepBest.Score(ctx, r.model)
 	if err != nil {
 		return fmt.Errorf("scoring the model after step %d: %w", r.step, err)
 	}
 	if len(scores) != r.model.Count() {
-		return fmt.Errorf("EarlyStopping.Score gave %d scores for a model with %d replicas", len(scores), r.model.Count())
+		return fmt.Errorf("KeepBest.Score gave %d scores for a model with %d replicas", len(scores), r.model.Count())
 	}
 	if r.Best == nil {
 		r.Best = make([]best, len(scores))

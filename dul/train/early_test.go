@@ -37,7 +37,7 @@ func (s told) score(t *testing.T, x nets.Inputs) func(context.Context, *nets.Mod
 }
 
 // Each replica ends with the parameters of its best epoch: those of a run that ends there.
-func TestEarlyStopping(t *testing.T) {
+func TestKeepBest(t *testing.T) {
 	nan := math.NaN()
 	tried := map[string]bool{} // of which kinds of networks a case ran: XLA compiles each case anew, and in short mode one is enough
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestEarlyStopping(t *testing.T) {
 			}
 			run := named(t, c.trial)
 			run.Epochs, run.Schedule = 4, train.Steps{Start: 0.05, Factor: 1}
-			run.EarlyStopping = train.EarlyStopping{Every: c.every, Score: c.scores.score(t, run.data[0].Inputs)}
+			run.KeepBest = train.KeepBest{Every: c.every, Score: c.scores.score(t, run.data[0].Inputs)}
 			var notes []string
 			run.Notes = func(note string) { notes = append(notes, note) }
 			m := run.model(t, dtypes.Float32)
@@ -142,7 +142,7 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 				}
 				return 0.05
 			})
-			run.EarlyStopping.Score = c.scores.score(t, run.data[0].Inputs)
+			run.KeepBest.Score = c.scores.score(t, run.data[0].Inputs)
 			m := run.model(t, dtypes.Float32)
 			err := run.Fit(t.Context(), m, run.data...)
 			var diverged *train.DivergedError
@@ -175,7 +175,7 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 }
 
 // A run that is stopped, while it trains or where it is to be scored, resumes as if it had not been.
-func TestStoppedEarlyStopping(t *testing.T) {
+func TestStoppedKeepBest(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	const perEpoch = trialSteps / 3
 	scores := told{{3, 1}, {1, 2}, {2, 0}, {4, 4}}
@@ -191,7 +191,7 @@ func TestStoppedEarlyStopping(t *testing.T) {
 		}
 		return ctx
 	}
-	run.EarlyStopping.Score = func(ctx context.Context, _ *nets.Model) ([]float64, error) {
+	run.KeepBest.Score = func(ctx context.Context, _ *nets.Model) ([]float64, error) {
 		return scores[step/perEpoch-2], ctx.Err() // an epoch of pretraining is before them
 	}
 	want := run.model(t, dtypes.Float32)
@@ -213,20 +213,20 @@ func TestStoppedEarlyStopping(t *testing.T) {
 	}
 }
 
-func TestEarlyStoppingErrors(t *testing.T) {
+func TestKeepBestErrors(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	broken := errors.New("no such examples")
 	for _, c := range []struct {
 		name  string
-		early train.EarlyStopping
+		early train.KeepBest
 		want  string
 	}{
-		{"too few", train.EarlyStopping{Score: func(context.Context, *nets.Model) ([]float64, error) { return []float64{1}, nil }}, "1 scores for a model with 2 replicas"},
-		{"failing", train.EarlyStopping{Score: func(context.Context, *nets.Model) ([]float64, error) { return nil, broken }}, "scoring the model after step 8: no such examples"},
+		{"too few", train.KeepBest{Score: func(context.Context, *nets.Model) ([]float64, error) { return []float64{1}, nil }}, "1 scores for a model with 2 replicas"},
+		{"failing", train.KeepBest{Score: func(context.Context, *nets.Model) ([]float64, error) { return nil, broken }}, "scoring the model after step 8: no such examples"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := named(t, "replicas")
-			run.EarlyStopping = c.early
+			run.KeepBest = c.early
 			if err := run.Fit(t.Context(), run.model(t, dtypes.Float32), run.data...); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

@@ -77,7 +77,7 @@ func check(err error) {
 
 // A network without noise fits eight noisy targets ever better, and those that are
 // held out worse; early stopping keeps the parameters that did best on the latter.
-func ExampleEarlyStopping() {
+func ExampleKeepBest() {
 	ctx := context.Background()
 	backend, err := compute.NewWithConfig("go:ops_sequential")
 	check(err)
@@ -90,20 +90,20 @@ func ExampleEarlyStopping() {
 		}
 		return []float64{metrics.MonteCarloNLL(heldOut.Targets, p.Mean, p.Variances(), 1)}, nil
 	}
-	of := func(early train.EarlyStopping) float64 {
+	of := func(early train.KeepBest) float64 {
 		m, err := nets.New(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{50}}, likelihood.Gaussian{}, 1)
 		check(err)
 		run := train.Trainer{Settings: train.Settings{
 			Epochs: 1000, BatchSize: 8, Schedule: train.Cosine{Start: 0.02},
 			Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}},
-			EarlyStopping: early,
+			KeepBest: early,
 		}
 		check(run.Fit(ctx, m, data))
 		scores, err := score(ctx, m)
 		check(err)
 		return scores[0]
 	}
-	fmt.Println("better on held-out examples:", of(train.EarlyStopping{Every: 10, Score: score}) < of(train.EarlyStopping{})-1)
+	fmt.Println("better on held-out examples:", of(train.KeepBest{Every: 10, Score: score}) < of(train.KeepBest{})-1)
 	// Output: better on held-out examples: true
 }
 

@@ -359,7 +359,7 @@ func TestFitErrors(t *testing.T) {
 		ctx      context.Context
 		want     string
 	}{
-		{name: "negative epochs between scores", of: floats, change: func(r *train.Trainer) { r.EarlyStopping.Every = -1 }, data: set(good), want: "EarlyStopping.Every -1"},
+		{name: "negative epochs between scores", of: floats, change: func(r *train.Trainer) { r.KeepBest.Every = -1 }, data: set(good), want: "KeepBest.Every -1"},
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "train.Settings: BatchSize is 0"},
 		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
 		{name: "rate that is none", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant{Start: math.NaN()} }, data: set(good), want: "the Schedule gives step 1 the learning rate NaN; it must be finite"},

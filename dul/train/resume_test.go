@@ -98,7 +98,7 @@ func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
 	other := c
 	other.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}} // with variables that SGD does not have
 	scored := 0
-	other.EarlyStopping.Score = func(context.Context, *nets.Model) ([]float64, error) {
+	other.KeepBest.Score = func(context.Context, *nets.Model) ([]float64, error) {
 		if scored++; scored > 1 {
 			return nil, errors.New("no second score") // so that the first one is left
 		}

@@ -78,8 +78,8 @@ type Order interface {
 // backend the result has the same bits as that of a run that was never stopped.
 type Trainer struct {
 	Settings
-	// EarlyStopping ends with the best parameters instead of the last; the zero value keeps the last.
-	EarlyStopping EarlyStopping
+	// KeepBest ends with the best parameters instead of the last; the zero value keeps the last.
+	KeepBest KeepBest
 	// Progress, if not nil, is called after every step.
 	Progress func(Progress)
 	// Checkpoints say where and when the run is saved; the zero value never saves.
@@ -177,8 +177,8 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 // NaN or infinite, or if the objective exceeds a million times its value at the first step of the pretraining or of the
 // joint training.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
-	if t.EarlyStopping.Every < 0 {
-		return fmt.Errorf("train.Trainer has EarlyStopping.Every %d; it must not be negative", t.EarlyStopping.Every)
+	if t.KeepBest.Every < 0 {
+		return fmt.Errorf("train.Trainer has KeepBest.Every %d; it must not be negative", t.KeepBest.Every)
 	}
 	if err := t.Checkpoints.check(); err != nil {
 		return err

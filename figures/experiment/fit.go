@@ -161,7 +161,7 @@ func (f *fit) trainer(ctx context.Context, m *nets.Model, model int) train.Train
 		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.run.CheckpointEvery, Version: f.info.Version}
 	}
 	if recipe.EarlyStopping {
-		t.EarlyStopping = train.EarlyStopping{Every: f.scoredEvery(), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
+		t.KeepBest = train.KeepBest{Every: f.scoredEvery(), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
 			return f.heldOut(ctx, m, f.options())
 		}}
 	}

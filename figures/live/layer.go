@@ -16,11 +16,11 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A Layer asks what one density uncertainty layer (dul.Density with energy.LDL) with two inputs does after its Gaussian
+// A layer asks what one density uncertainty layer (dul.Density with energy.LDL) with two inputs does after its Gaussian
 // was fitted to a cloud of points (X[i], Y[i]):
 //
 //	E(h) = 1/2 h^T Sigma^-1 h,   sd(h) = sqrt(gamma E(h) + beta).
-type Layer struct {
+type layer struct {
 	X     []float64 `json:"x"`
 	Y     []float64 `json:"y"`
 	Gamma float64   `json:"gamma"` // variance of the noise that the energy scales, not negative
@@ -30,8 +30,8 @@ type Layer struct {
 	Extent float64 `json:"extent"`
 }
 
-// A LayerMap is a fitted layer.
-type LayerMap struct {
+// A layerMap is a fitted layer.
+type layerMap struct {
 	// Precision is Sigma^-1 = L D L^T, as its entries (1, 1), (1, 2) and (2, 2).
 	Precision [3]float64 `json:"precision"`
 	// Std is the standard deviation of a unit's output, [Side*Side], row by row from the lowest second input on.
@@ -43,7 +43,7 @@ const fitSteps, fitRate = 300, 0.1
 
 // Fit fits the layer's Gaussian to the points by maximum likelihood, with the steps that Trainer takes in any network,
 // and asks the layer for the energies of the map.
-func (l Layer) Fit(ctx context.Context) (*LayerMap, error) {
+func (l layer) Fit(ctx context.Context) (*layerMap, error) {
 	if len(l.X) != len(l.Y) || len(l.X) < 1 {
 		return nil, fmt.Errorf("live: %d first and %d second inputs; want as many of one as of the other, and at least 1", len(l.X), len(l.Y))
 	}
@@ -60,7 +60,7 @@ func (l Layer) Fit(ctx context.Context) (*LayerMap, error) {
 }
 
 // fit is the layer with a single unit, its Gaussian fitted to the points.
-func (l Layer) fit(ctx context.Context, backend compute.Backend) (*nets.Model, error) {
+func (l layer) fit(ctx context.Context, backend compute.Backend) (*nets.Model, error) {
 	m, err := nets.New(backend, nets.MLP{Layers: dul.Density{}}, likelihood.Gaussian{}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
@@ -77,7 +77,7 @@ func (l Layer) fit(ctx context.Context, backend compute.Backend) (*nets.Model, e
 }
 
 // maps reads the precision of a fitted layer and makes the map from its energies.
-func (l Layer) maps(ctx context.Context, m *nets.Model) (*LayerMap, error) {
+func (l layer) maps(ctx context.Context, m *nets.Model) (*layerMap, error) {
 	const scope = "/model/network/output/energy/"
 	lower, _, err := params.Values(m.Store, scope+"lower")
 	if err != nil {
@@ -89,7 +89,7 @@ func (l Layer) maps(ctx context.Context, m *nets.Model) (*LayerMap, error) {
 	}
 	// L = [1 0; c 1] and D = diag(d1, d2).
 	c, d1, d2 := lower[2], math.Exp(-logVariance[0]), math.Exp(-logVariance[1])
-	found := &LayerMap{Precision: [3]float64{d1, c * d1, c*c*d1 + d2}}
+	found := &layerMap{Precision: [3]float64{d1, c * d1, c*c*d1 + d2}}
 	drawn, err := predict.Sample(ctx, m, l.inputs(), predict.Options{Samples: 1, Energies: true})
 	if err != nil {
 		return nil, fmt.Errorf("live: the energies of the map: %w", err)
@@ -101,7 +101,7 @@ func (l Layer) maps(ctx context.Context, m *nets.Model) (*LayerMap, error) {
 }
 
 // inputs are those of the map.
-func (l Layer) inputs() nets.Floats {
+func (l layer) inputs() nets.Floats {
 	var x, y []float64
 	for row := range l.Side {
 		for column := range l.Side {
@@ -112,7 +112,7 @@ func (l Layer) inputs() nets.Floats {
 }
 
 // at is the input number i of the map along an axis.
-func (l Layer) at(i int) float64 { return l.Extent * (2*float64(i)/float64(l.Side-1) - 1) }
+func (l layer) at(i int) float64 { return l.Extent * (2*float64(i)/float64(l.Side-1) - 1) }
 
 // pairs are inputs of two features.
 func pairs(x, y []float64) nets.Floats {

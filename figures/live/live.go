@@ -12,27 +12,27 @@ import (
 	"densityuncertainty/datasets"
 )
 
-// A Request asks for one of three things; exactly one field must be set.
-type Request struct {
-	Points *Points   `json:"points,omitempty"` // replied to with a Dataset
-	Train  *Training `json:"train,omitempty"`  // replied to with Updates; the last one is Done
-	Layer  *Layer    `json:"layer,omitempty"`  // replied to with a LayerMap
+// A request asks for one of three things; exactly one field must be set.
+type request struct {
+	Points *points   `json:"points,omitempty"` // replied to with a Dataset
+	Train  *training `json:"train,omitempty"`  // replied to with Updates; the last one is Done
+	Layer  *layer    `json:"layer,omitempty"`  // replied to with a LayerMap
 }
 
-// Points asks for the training data of Figure 1, drawn with a seed, or for what a preset makes of them.
-type Points struct {
+// points asks for the training data of Figure 1, drawn with a seed, or for what a preset makes of them.
+type points struct {
 	Seed   uint64 `json:"seed"`
 	Preset string `json:"preset,omitempty"` // gap (or nothing), side, thin, outlier or moons
 }
 
 // data are the points, or an error for a preset that is not there.
-func (p Points) data() (Dataset, error) {
+func (p points) data() (dataset, error) {
 	cubic := datasets.ToyCubic(examples, noiseStd, p.Seed)
-	d := Dataset{X: cubic.X, Y: cubic.Y}
+	d := dataset{X: cubic.X, Y: cubic.Y}
 	switch p.Preset {
 	case "", "gap":
 	case "side":
-		d = Dataset{}
+		d = dataset{}
 		for i, x := range cubic.X {
 			if x > 0 {
 				d.X, d.Y = append(d.X, x), append(d.Y, cubic.Y[i])
@@ -45,7 +45,7 @@ func (p Points) data() (Dataset, error) {
 	case "outlier":
 		d.X, d.Y = append(d.X, 0), append(d.Y, 60)
 	case "moons":
-		d = Dataset{}
+		d = dataset{}
 		var points []float64
 		points, d.Labels = datasets.TwoMoons(moonsExamples, moonsNoise, p.Seed)
 		for i := range d.Labels {
@@ -57,8 +57,8 @@ func (p Points) data() (Dataset, error) {
 	return d, nil
 }
 
-// A Dataset is points (X[i], Y[i]), of two moons with their classes.
-type Dataset struct {
+// A dataset is points (X[i], Y[i]), of two moons with their classes.
+type dataset struct {
 	X      []float64 `json:"x"`
 	Y      []float64 `json:"y"`
 	Labels []int     `json:"labels,omitempty"`
@@ -70,12 +70,12 @@ const (
 	noiseStd = 3.0
 )
 
-// Serve carries out a request in JSON and sends each reply. Fields that Request does not have are an error. Serve ends
+// Serve carries out a request in JSON and sends each reply. Fields that it does not have are an error. Serve ends
 // early, with the context's error, when ctx is cancelled.
-func Serve(ctx context.Context, request []byte, send func(reply any)) error {
-	decoder := json.NewDecoder(bytes.NewReader(request))
+func Serve(ctx context.Context, text []byte, send func(reply any)) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	var r Request
+	var r request
 	if err := decoder.Decode(&r); err != nil {
 		return fmt.Errorf("live: reading the request: %w", err)
 	}
@@ -87,7 +87,7 @@ func Serve(ctx context.Context, request []byte, send func(reply any)) error {
 		}
 		return err
 	case r.Train != nil:
-		return r.Train.Run(ctx, func(u Update) { send(u) })
+		return r.Train.Run(ctx, func(u update) { send(u) })
 	case r.Layer != nil:
 		found, err := r.Layer.Fit(ctx)
 		if err == nil {

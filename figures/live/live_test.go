@@ -64,15 +64,15 @@ func TestMeanStd(t *testing.T) {
 }
 
 // figure1 is a training on the data of Figure 1, with fewer steps.
-func figure1(method string, steps int) Training {
+func figure1(method string, steps int) training {
 	data := datasets.ToyCubic(examples, noiseStd, 0)
-	return Training{Method: method, X: data.X, Y: data.Y, Width: 50, InitStd: 0.01, Steps: steps, PretrainSteps: steps / 2, Samples: 100}
+	return training{Method: method, X: data.X, Y: data.Y, Width: 50, InitStd: 0.01, Steps: steps, PretrainSteps: steps / 2, Samples: 100}
 }
 
 // trained runs a training and returns all its updates.
-func trained(t *testing.T, r Training) (all []Update) {
+func trained(t *testing.T, r training) (all []update) {
 	t.Helper()
-	must.Do(t, r.Run(t.Context(), func(u Update) { all = append(all, u) }))
+	must.Do(t, r.Run(t.Context(), func(u update) { all = append(all, u) }))
 	return all
 }
 
@@ -139,7 +139,7 @@ func TestExact(t *testing.T) {
 
 func TestPresets(t *testing.T) {
 	for preset, want := range map[string]struct{ points, gaps int }{"": {100, 1}, "gap": {100, 1}, "side": {47, 0}, "thin": {106, 0}, "outlier": {101, 2}, "moons": {500, 0}} {
-		d := must.Get(Points{Preset: preset}.data())(t)
+		d := must.Get(points{Preset: preset}.data())(t)
 		if found, _ := gaps(d.X); len(d.X) != want.points || len(d.Y) != want.points || len(found) != want.gaps {
 			t.Errorf("%q: %d points with the gaps %v", preset, len(d.X), found)
 		}
@@ -152,7 +152,7 @@ func TestGapRatio(t *testing.T) {
 	for method, above := range map[string]bool{"density": true, "mfvi": false} {
 		preview := figure1(method, 4000)
 		preview.Preview = true
-		for _, training := range []Training{figure1(method, 800), preview} {
+		for _, training := range []training{figure1(method, 800), preview} {
 			updates := trained(t, training)
 			last := updates[len(updates)-1]
 			if above != (last.Band.Ratio > 1) || training.Preview && last.Steps > previewSteps+previewPretrain {
@@ -163,9 +163,9 @@ func TestGapRatio(t *testing.T) {
 }
 
 // moons is a training on two moons, with the points and settings of the project's pictures.
-func moons(t *testing.T, method string) Training {
-	data := must.Get(Points{Preset: "moons"}.data())(t)
-	return Training{Method: method, X: data.X, Y: data.Y, Labels: data.Labels, Width: 50, InitStd: 0.01, Steps: 1000, PretrainSteps: 500, Samples: 100}
+func moons(t *testing.T, method string) training {
+	data := must.Get(points{Preset: "moons"}.data())(t)
+	return training{Method: method, X: data.X, Y: data.Y, Labels: data.Labels, Width: 50, InitStd: 0.01, Steps: 1000, PretrainSteps: 500, Samples: 100}
 }
 
 // The live page has the inputs, network and learning rate of package toy.
@@ -210,7 +210,7 @@ func TestMoons(t *testing.T) {
 func TestStop(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	count := 0
-	err := figure1("density", 100000).Run(ctx, func(Update) {
+	err := figure1("density", 100000).Run(ctx, func(update) {
 		if count++; count == 2 {
 			stop()
 		}
@@ -222,15 +222,15 @@ func TestStop(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	good := figure1("mfvi", 1)
-	for want, change := range map[string]func(*Training){
-		`no method "other"`:           func(r *Training) { r.Method = "other" },
-		"1 inputs and 1 targets":      func(r *Training) { r.X, r.Y = []float64{1}, []float64{1} },
-		"100 inputs and 2 targets":    func(r *Training) { r.Y = []float64{1, 2} },
-		"all points have the input 3": func(r *Training) { r.X, r.Y = []float64{3, 3}, []float64{0, 1} },
+	for want, change := range map[string]func(*training){
+		`no method "other"`:           func(r *training) { r.Method = "other" },
+		"1 inputs and 1 targets":      func(r *training) { r.X, r.Y = []float64{1}, []float64{1} },
+		"100 inputs and 2 targets":    func(r *training) { r.Y = []float64{1, 2} },
+		"all points have the input 3": func(r *training) { r.X, r.Y = []float64{3, 3}, []float64{0, 1} },
 	} {
 		r := good
 		change(&r)
-		err := r.Run(t.Context(), func(Update) { t.Errorf("%s: it was trained", want) })
+		err := r.Run(t.Context(), func(update) { t.Errorf("%s: it was trained", want) })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
@@ -250,7 +250,7 @@ func cloud(n int) (x, y []float64) {
 // The maximum-likelihood covariance of a Gaussian with mean zero is the mean of h h^T.
 func TestLayerFit(t *testing.T) {
 	x, y := cloud(50)
-	l := Layer{X: x, Y: y, Gamma: 0.2, Beta: 0.03, Side: 5, Extent: 2}
+	l := layer{X: x, Y: y, Gamma: 0.2, Beta: 0.03, Side: 5, Extent: 2}
 	found := must.Get(l.Fit(t.Context()))(t)
 	var a, b, c float64
 	for i := range x {
@@ -282,7 +282,7 @@ func TestLayerDraws(t *testing.T) {
 	backend := must.Get(gobackend.New("ops_sequential"))(t)
 	defer backend.Finalize()
 	x, y := cloud(50)
-	l := Layer{X: x, Y: y, Side: 5, Extent: 2}
+	l := layer{X: x, Y: y, Side: 5, Extent: 2}
 	m := must.Get(l.fit(t.Context(), backend))(t)
 	l.Gamma, l.Beta = 1e-6, 1e-6 // those that dul.Density starts with
 	found := must.Get(l.maps(t.Context(), m))(t)
@@ -315,7 +315,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %d replies, %v; want the error %q", c.request, len(replies), err, c.fails)
 		}
 		if strings.Contains(c.request, "seed") && err == nil {
-			if d := replies[0].(Dataset); !slices.Equal(d.X, datasets.ToyCubic(examples, noiseStd, 0).X) {
+			if d := replies[0].(dataset); !slices.Equal(d.X, datasets.ToyCubic(examples, noiseStd, 0).X) {
 				t.Error("the points are not those of Figure 1")
 			}
 		}

@@ -17,8 +17,8 @@ const (
 	mapPoints                = 52 // along either axis
 )
 
-// A Map is where a classifier is uncertain: the entropy of the predicted class, in nats.
-type Map struct {
+// A pointMap is where a classifier is uncertain: the entropy of the predicted class, in nats.
+type pointMap struct {
 	Entropy []float64 `json:"entropy"` // at the points of mapGrid
 	AtData  float64   `json:"atData"`  // its mean at the training points
 	Far     float64   `json:"far"`     // its mean at the points of mapGrid that are at least 1 away from all training points
@@ -37,12 +37,12 @@ func mapGrid() (grid []float64) {
 
 // mapOf summarizes a prediction of classes at the points of the map and at the training points. Without points far away Far
 // is 0.
-func (r *run) mapOf(found *predict.Prediction) (*Map, error) {
+func (r *run) mapOf(found *predict.Prediction) (*pointMap, error) {
 	entropy := metrics.Entropy(found.Probabilities, classes)
 	if params.NotFinite(entropy) >= 0 {
 		return nil, errors.New("live: the training diverged: the probabilities are not finite; less starting noise or a smaller width may help")
 	}
-	m := &Map{Entropy: entropy[:mapPoints*mapPoints], AtData: average(entropy[mapPoints*mapPoints:])}
+	m := &pointMap{Entropy: entropy[:mapPoints*mapPoints], AtData: average(entropy[mapPoints*mapPoints:])}
 	var far []float64
 	grid := mapGrid()
 	for i, v := range m.Entropy {

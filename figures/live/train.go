@@ -26,12 +26,12 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A Training is one method on the reader's points, with the protocol of Figure 1: a network with one hidden layer, inputs
+// A training is one method on the reader's points, with the protocol of Figure 1: a network with one hidden layer, inputs
 // and targets standardised, full-batch Adam whose learning rate falls from 1e-3 along one half cosine. Figure 1 itself has
 // width 50, starting noise 0.01, 4000 steps after 2000 of pretraining, and 1000 draws. With Labels it is the protocol of the
 // project's two moons: a classifier with two hidden layers, and a learning rate from 1e-2. These have width 50, starting
 // noise 0.01, 1000 steps after 500 of pretraining, and 100 draws.
-type Training struct {
+type training struct {
 	Method string    `json:"method"` // density, locations, mfvi, rank1, mcdropout, ensemble or hmc
 	X      []float64 `json:"x"`
 	Y      []float64 `json:"y"`
@@ -51,19 +51,19 @@ type Training struct {
 	Preview bool `json:"preview,omitempty"`
 }
 
-// An Update tells how far a training is.
-type Update struct {
-	Phase   string  `json:"phase"` // pretraining, training, drawing or done
-	Step    int     `json:"step"`
-	Steps   int     `json:"steps"` // pretraining included
-	Seconds float64 `json:"seconds"`
-	Band    *Band   `json:"band,omitempty"` // nil when it has not changed
-	Map     *Map    `json:"map,omitempty"`  // the same of a classifier
+// An update tells how far a training is.
+type update struct {
+	Phase   string    `json:"phase"` // pretraining, training, drawing or done
+	Step    int       `json:"step"`
+	Steps   int       `json:"steps"` // pretraining included
+	Seconds float64   `json:"seconds"`
+	Band    *band     `json:"band,omitempty"` // nil when it has not changed
+	Map     *pointMap `json:"map,omitempty"`  // the same of a classifier
 }
 
-// A Band is the distribution of the function at the inputs X, in the units of the data: the mean, the standard deviation
+// A band is the distribution of the function at the inputs X, in the units of the data: the mean, the standard deviation
 // and the central 95% of the draws.
-type Band struct {
+type band struct {
 	X    []float64 `json:"x"`
 	Mean []float64 `json:"mean"`
 	Low  []float64 `json:"low"`
@@ -111,7 +111,7 @@ var methods = map[string]func(initStd float64) nets.Layers{
 
 // check refuses points that cannot be fitted, such as those that a reader has moved. It leaves the settings to the page, whose
 // sliders have only possible ones.
-func (t Training) check() error {
+func (t training) check() error {
 	if methods[t.Method] == nil {
 		return fmt.Errorf("live: there is no method %q; want one of %s", t.Method, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 	}
@@ -125,7 +125,7 @@ func (t Training) check() error {
 }
 
 // seeds are those of the method's networks, the same as in the project's runs of Figure 1.
-func (t Training) seeds() []uint64 {
+func (t training) seeds() []uint64 {
 	all := make([]uint64, 1)
 	switch t.Method {
 	case "ensemble":
@@ -142,7 +142,7 @@ func (t Training) seeds() []uint64 {
 // Run trains the method and tells observe how it goes: now and then in words, more seldom with a band or map, and in the end
 // with the last one. The times of updates change no result. A request that cannot be carried out is an error before
 // anything is trained; so is, on the way, a training that diverges. When ctx is cancelled, Run returns its error.
-func (t Training) Run(ctx context.Context, observe func(Update)) (err error) {
+func (t training) Run(ctx context.Context, observe func(update)) (err error) {
 	if err := t.check(); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (t Training) Run(ctx context.Context, observe func(Update)) (err error) {
 }
 
 // exact draws from the posterior by Hamiltonian Monte Carlo, with half of Steps to warm up, in each of several chains.
-func (r *run) exact(ctx context.Context, observe func(Update)) error {
+func (r *run) exact(ctx context.Context, observe func(update)) error {
 	p, err := hmc.NewPosterior(r.model, train.Dataset{Inputs: r.inputs[0], Targets: r.targets})
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
@@ -193,7 +193,7 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 		}
 		all.Mean = append(all.Mean, some.Mean...)
 	}
-	r.update = Update{Phase: "done", Step: r.Steps, Steps: r.Steps, Seconds: time.Since(r.began).Seconds()}
+	r.update = update{Phase: "done", Step: r.Steps, Steps: r.Steps, Seconds: time.Since(r.began).Seconds()}
 	if r.update.Band, err = r.band(all, all.Mean[:shownFunctions]); err != nil {
 		return err
 	}
@@ -203,19 +203,19 @@ func (r *run) exact(ctx context.Context, observe func(Update)) error {
 
 // A run is a training that has begun.
 type run struct {
-	Training
+	training
 	model         *nets.Model
 	inputs, at    []nets.Inputs // the training inputs and those of the band or map, standardised, for each network
 	targets       []float64
 	input, target datasets.Scaler
 	began         time.Time
-	update        Update // the last one
+	update        update // the last one
 	rate          float64
 
 	functions, some *predict.Predictor // of the functions shown or of a map on the way, and of some draws of the band or map
 }
 
-func (t Training) begin(backend compute.Backend) (*run, error) {
+func (t training) begin(backend compute.Backend) (*run, error) {
 	network := nets.MLP{Layers: methods[t.Method](t.InitStd), Widths: []int{t.Width}}
 	var target likelihood.Likelihood = likelihood.Gaussian{}
 	inputs, features, shown, rate, few := t.X, 1, grid(), learningRate, shownFunctions
@@ -229,7 +229,7 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 		return nil, fmt.Errorf("live: %w", err)
 	}
 	rows := datasets.Order(0, 0, len(t.X))
-	r := &run{Training: t, model: m, input: datasets.FitScaler(inputs, features, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now(), rate: rate}
+	r := &run{training: t, model: m, input: datasets.FitScaler(inputs, features, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now(), rate: rate}
 	if t.Preview {
 		r.Steps, r.PretrainSteps, r.Samples = min(t.Steps, previewSteps), min(t.PretrainSteps, previewPretrain), drawnAtOnce
 		r.rate *= float64(t.Steps) / float64(r.Steps)
@@ -252,7 +252,7 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 const tellEvery = 50 * time.Millisecond
 
 // fit trains the networks. A classifier is shown on the way, by draws that leave the noise of its training as it is.
-func (r *run) fit(ctx context.Context, observe func(Update)) error {
+func (r *run) fit(ctx context.Context, observe func(update)) error {
 	trainer := train.Trainer{Settings: train.Settings{
 		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine{Start: r.rate}, LogLikelihoodScale: 1,
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
@@ -266,7 +266,7 @@ func (r *run) fit(ctx context.Context, observe func(Update)) error {
 		if !shows && time.Since(told) < tellEvery {
 			return
 		}
-		r.update = Update{Phase: "training", Step: at.Step, Steps: at.Steps, Seconds: time.Since(r.began).Seconds()}
+		r.update = update{Phase: "training", Step: at.Step, Steps: at.Steps, Seconds: time.Since(r.began).Seconds()}
 		if at.Pretraining {
 			r.update.Phase = "pretraining"
 		}
@@ -321,7 +321,7 @@ func (r *run) sample(ctx context.Context, p *predict.Predictor) (*predict.Predic
 }
 
 // draw makes the band or map from Samples draws, a few at a time, so that one can see it and stop it.
-func (r *run) draw(ctx context.Context, observe func(Update)) error {
+func (r *run) draw(ctx context.Context, observe func(update)) error {
 	r.update.Phase, r.update.Step = "drawing", r.update.Steps
 	functions, err := r.sample(ctx, r.functions)
 	if err != nil {
@@ -360,14 +360,14 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 }
 
 // band summarizes draws at the inputs of the grid, and shows functions.
-func (r *run) band(drawn predict.Mixture, functions [][]float64) (*Band, error) {
+func (r *run) band(drawn predict.Mixture, functions [][]float64) (*band, error) {
 	x := grid()
 	for _, function := range slices.Concat(drawn.Mean, functions) {
 		if params.NotFinite(function) >= 0 {
 			return nil, errors.New("live: the training diverged: the functions are not finite; less starting noise or a smaller width may help")
 		}
 	}
-	b := &Band{X: x, Functions: [][]float64{}}
+	b := &band{X: x, Functions: [][]float64{}}
 	b.Mean, b.Std = drawn.Moments()
 	b.Mean = r.target.Inverse(b.Mean)
 	for _, function := range functions {

@@ -280,10 +280,7 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 			}
 			clip := func(x float64) float64 { return max(low, min(high, x)) }
 			at := clip(d.Mean)
-			bar := spread{plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - clip(d.Low), High: clip(d.High) - at}}}
-			if err := errorBar(p, bar, m.Colour, shape); err != nil {
-				return nil, err
-			}
+			errorBar(p, plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - clip(d.Low), High: clip(d.High) - at}}, m.Colour, shape)
 		}
 	}
 	height := []float64{-0.6, float64(len(rows)) - 0.4}

@@ -67,11 +67,7 @@ func styledLine(p *plot.Plot, name string, x, y []float64, style draw.LineStyle)
 	if err != nil {
 		return err
 	}
-	line, err := plotter.NewLine(xys)
-	if err != nil {
-		return fmt.Errorf("report: line %s: %w", name, err)
-	}
-	line.LineStyle = style
+	line := &plotter.Line{XYs: xys, LineStyle: style}
 	p.Add(line)
 	legend(p, name, line)
 	return nil
@@ -90,12 +86,7 @@ func Band(p *plot.Plot, name string, x, low, high []float64, c color.Color) erro
 	for i := len(lower) - 1; i >= 0; i-- {
 		outline = append(outline, lower[i])
 	}
-	area, err := plotter.NewPolygon(outline)
-	if err != nil {
-		return fmt.Errorf("report: band %s: %w", name, err)
-	}
-	area.Color = c
-	area.LineStyle.Width = 0
+	area := &plotter.Polygon{XYs: []plotter.XYs{outline}, Color: c}
 	p.Add(area)
 	legend(p, name, area)
 	return nil
@@ -107,11 +98,7 @@ func Points(p *plot.Plot, name string, x, y []float64, c color.Color, radius vg.
 	if err != nil {
 		return err
 	}
-	dots, err := plotter.NewScatter(xys)
-	if err != nil {
-		return fmt.Errorf("report: points %s: %w", name, err)
-	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}
+	dots := &plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}}
 	p.Add(dots)
 	legend(p, name, dots)
 	return nil
@@ -188,29 +175,13 @@ func translucent(c color.Color) color.Color {
 	return n
 }
 
-// spread is what plotter.NewXErrorBars wants: points and their bars to the left and right.
-type spread struct {
-	plotter.XYs
-	plotter.XErrors
-}
-
 // errorBar draws a glyph with a horizontal bar, or none that would have no length.
-func errorBar(p *plot.Plot, bar spread, c color.Color, shape draw.GlyphDrawer) error {
-	lines, err := plotter.NewXErrorBars(bar)
-	if err != nil {
-		return fmt.Errorf("report: error bar: %w", err)
+func errorBar(p *plot.Plot, at plotter.XYs, reach plotter.XErrors, c color.Color, shape draw.GlyphDrawer) {
+	bar := &plotter.XErrorBars{XYs: at, XErrors: reach, LineStyle: draw.LineStyle{Color: c, Width: vg.Points(1)}, CapWidth: vg.Points(3)}
+	if reach[0].Low+reach[0].High == 0 {
+		bar.CapWidth = 0
 	}
-	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
-	if bar.XErrors[0].Low+bar.XErrors[0].High == 0 {
-		lines.CapWidth = 0
-	}
-	dots, err := plotter.NewScatter(bar.XYs)
-	if err != nil {
-		return fmt.Errorf("report: error bar: %w", err)
-	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.4), Shape: shape}
-	p.Add(lines, dots)
-	return nil
+	p.Add(bar, &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: vg.Points(2.4), Shape: shape}})
 }
 
 // annotate writes a small text with its anchor, given by the alignments, at (x, y).

@@ -113,13 +113,18 @@ func (r Row) in(escape func(string) string, bold string) []string {
 	return texts
 }
 
+// latexMinus finds the sign of a negative number.
+var latexMinus = regexp.MustCompile(`(^|[ }])-([0-9])`)
+
 var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
 	"▲", `$\blacktriangle$`, "▽", `$\triangledown$`, "≈", `$\approx$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''", "“", "``", "”", "''",
 	"[", "{[}") // after the end of a row it would begin an argument
 
 // latex renders with the packages booktabs and amssymb. A minus sign before a digit is set as one.
 func (t Table) latex() string {
-	escape := func(s string) string { return latexMinus(latexEscaper.Replace(oneLine.Replace(s))) }
+	escape := func(s string) string {
+		return latexMinus.ReplaceAllString(latexEscaper.Replace(oneLine.Replace(s)), `$1$$-$$$2`)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,amssymb}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(sentences(t.Title, t.Caption)), t.Name)
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("c", len(t.Columns)-1))
@@ -144,20 +149,6 @@ func sentences(first, second string) string {
 		return strings.TrimSpace(first + " " + second)
 	}
 	return first + ". " + second
-}
-
-// latexMinus turns a hyphen that begins a number into a minus sign.
-func latexMinus(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		startsNumber := s[i] == '-' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && (i == 0 || s[i-1] == ' ' || s[i-1] == '}')
-		if startsNumber {
-			b.WriteString("$-$")
-		} else {
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String()
 }
 
 // csv is for programs, as RFC 4180 has it. A column with differences is followed by four: the difference, the ends of its

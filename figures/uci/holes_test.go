@@ -35,7 +35,7 @@ func TestMeasuredSplits(t *testing.T) {
 					same = min(same, list[l].Same)
 				}
 			}
-			if m.Same != same || kind == Hole.String() && (most > 0.615 || !m.Is()) || kind == Gap.String() && m.Number != k {
+			if m.Same != same || kind == Hole.String() && (most > 0.615 || !m.IsHole()) || kind == Gap.String() && m.Number != k {
 				t.Errorf("%s, split %d: %+v; it shares %.2f with another, and is as %d", of, k, m, most, same)
 			}
 		}

@@ -30,7 +30,7 @@ func splitsTable(*tables.Index) (report.Table, error) {
 			for k, m := range (uci.Data{Name: dataset, Kind: kind}).Measured() {
 				number := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 				hole, same := "", ""
-				if m.Is() {
+				if m.IsHole() {
 					hole = "yes"
 				}
 				if m.Same != k {

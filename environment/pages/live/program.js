@@ -1,4 +1,4 @@
-// The Go program in workers: program.run(request, reply) carries out a request (live.Request) as soon as a worker is free.
+// The Go program in workers: program.run(request, reply) carries out a request (request in figures/live) as soon as a worker is free.
 // program-data.js holds the compiled program, compressed, and the source of the workers, since a page that is a file can
 // load neither by itself.
 "use strict";

@@ -1,6 +1,6 @@
 //go:build !js
 
-// Live answers a request of the page live.html: JSON on standard input (live.Request), replies on standard output, one a
+// Live answers a request of the page live.html: JSON on standard input (request in figures/live), replies on standard output, one a
 // line. Compiled with GOOS=js GOARCH=wasm it is the program of the page.
 package main
 

@@ -14,7 +14,7 @@ import (
 
 // main gives the worker two functions and calls its function ready.
 //
-//	live(request, reply) carries out a request in JSON (live.Request) and stops the one before. It calls reply with each
+//	live(request, reply) carries out a request in JSON (request in figures/live) and stops the one before. It calls reply with each
 //	reply in JSON, and at the end with {"end": true}, or {"error": "...", "stopped": true if stop ended it}.
 //	stop() stops the request that is being carried out.
 func main() {
