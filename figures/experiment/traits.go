@@ -58,7 +58,7 @@ func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 		return known.(Traits), nil
 	}
 	t, err := probed(e)
-	if _, outside, failed := spec.Of(e, "Experiment"); key != nil && !outside && cmp.Or(failed, err) == nil { // what has no identity of its own is not remembered
+	if _, outside, failed := spec.Of(e, "Experiment"); key != nil && !outside && failed == nil && err == nil { // what has no identity of its own is not remembered
 		methodTraits.Store(key, t)
 	}
 	return t, err

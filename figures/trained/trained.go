@@ -46,7 +46,7 @@ const format = "densityuncertainty network 1"
 // The keys of a file's metadata. VersionKey is for the version of the program that trained the network, which an error of Open names.
 const formatKey, scaleKey, graphKey, VersionKey = "format", "scale", "graph", "version"
 
-// A Scale says how the data's own inputs and targets became those of the network.
+// A Scale says how the data's own inputs and targets became those of the network. The zero value is for images.
 type Scale struct {
 	// Shape is that of one input, such as [features]; nil for images, of which nothing but the parameters is kept.
 	Shape []int `json:"shape"`
@@ -64,22 +64,41 @@ type header struct {
 	Likelihood string `json:"likelihood,omitempty"` // as the identity of experiments has it
 }
 
-// Save writes a trained model to a file, for Open. l is its likelihood for targets in the data's own units. The file also has the
-// metadata, with the keys that it gives. A model with replicas is an error: save each by Model.Replica.
+// Save writes a trained model to a file, for Open. l is its likelihood for targets in the data's own units, and metadata, which can be
+// nil, has further texts for the file. A model with replicas is an error (save each of Model.Replica), and so are a scale of another
+// shape and a likelihood that is not the model's.
 func Save(path string, m *nets.Model, l likelihood.Likelihood, s Scale, metadata map[string]string) error {
-	if m.Replicas > 0 {
-		return fmt.Errorf("trained: the model for %s has %d replicas; save each of Model.Replica in a file of its own", path, m.Replicas)
+	fail := func(err error) error { return fmt.Errorf("trained: saving the network %s: %w", path, err) }
+	s.Unit = cmp.Or(s.Unit, 1)
+	size := zeros(s.Shape).Size()
+	switch {
+	case m.Replicas > 0:
+		return fail(fmt.Errorf("the model has %d replicas; save each of Model.Replica in a file of its own", m.Replicas))
+	case !(s.Unit > 0):
+		return fail(fmt.Errorf("the Unit is %g; it must be positive", s.Unit))
+	case s.Inputs != nil && (len(s.Inputs.Mean) != size || len(s.Inputs.Std) != size) || s.Columns != nil && len(s.Columns) > size:
+		return fail(fmt.Errorf("the inputs of shape %v have a Scaler or Columns for another number of inputs", s.Shape))
 	}
-	text, err := json.Marshal(header{s, spec.TextOf(l)})
+	own, err := likelihood.Rescaled(l, s.Unit, s.Zero)
+	if err == nil && spec.TextOf(own) != spec.TextOf(m.Likelihood) {
+		err = fmt.Errorf("the likelihood %s, of targets in the data's own units, is not the model's", spec.TextOf(l))
+	}
 	digest := ""
 	if err == nil && s.Shape != nil {
 		digest, err = graphOf(m.Network, l, s.Shape)
 	}
 	if err != nil {
-		return fmt.Errorf("trained: saving the network %s: %w", path, err)
+		return fail(err)
 	}
-	all := map[string]string{formatKey: format, scaleKey: string(text), graphKey: digest}
-	maps.Copy(all, metadata)
+	text, err := json.Marshal(header{s, spec.TextOf(l)})
+	if err != nil {
+		return fail(err)
+	}
+	all := maps.Clone(metadata)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[formatKey], all[scaleKey], all[graphKey] = format, string(text), digest
 	return checkpoint.Export(m.Store, path, all)
 }
 

@@ -37,6 +37,14 @@ func TestSave(t *testing.T) {
 			t.Errorf("the answer is %v, want %v", a.Mean, 10*want[i]+3)
 		}
 	}
+	for want, wrong := range map[string]trained.Scale{"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}} {
+		if err := trained.Save(file, m, likelihood.Gaussian{}, wrong, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+	if err := trained.Save(file, m, likelihood.KnownNoise{Std: 1}, s, nil); err == nil || !strings.Contains(err.Error(), "is not the model's") {
+		t.Errorf("the error is %v", err)
+	}
 	two := must.Get(nets.NewReplicas(backend, network, likelihood.Gaussian{}, 1, 2))(t)
 	if err := trained.Save(file, two, likelihood.Gaussian{}, s, nil); err == nil || !strings.Contains(err.Error(), "2 replicas; save each of Model.Replica") {
 		t.Errorf("the error is %v", err)
