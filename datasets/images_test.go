@@ -254,31 +254,3 @@ func btoi(b bool) int {
 }
 
 func binomialZ(count, n, p float64) float64 { return (count - n*p) / math.Sqrt(n*p*(1-p)) }
-
-// Seed and epoch must not be interchangeable, nor epoch and example.
-func TestDrawKeysAreDistinct(t *testing.T) {
-	a := Augmentation{Pad: 1000}
-	seen := map[[2]int]bool{}
-	for seed := range 10 {
-		for epoch := range 10 {
-			for index := range 10 {
-				dy, dx, _ := a.Draw(uint64(seed), epoch, index)
-				seen[[2]int{dy, dx}] = true
-			}
-		}
-	}
-	// 1000 draws out of 4 million: 0.12 coincidences are expected.
-	if len(seen) < 997 {
-		t.Errorf("%d different windows of 1000", len(seen))
-	}
-}
-
-func TestFlipLeavesWindows(t *testing.T) {
-	for i := range 100 {
-		dy, dx, flip := Augmentation{Pad: 4}.Draw(1, 2, i)
-		dy2, dx2, _ := Augmentation{Pad: 4, Flip: true}.Draw(1, 2, i)
-		if flip || dy != dy2 || dx != dx2 {
-			t.Fatalf("example %d: (%d, %d) and flip %v, with Flip (%d, %d)", i, dy, dx, flip, dy2, dx2)
-		}
-	}
-}
