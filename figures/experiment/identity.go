@@ -30,6 +30,8 @@ import (
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
 //     name that it had, and with it the identity of stored results. `experiment:"+"` writes the fields of an embedded
 //     struct as if they were fields of the struct that it is in.
+//   - A Program is written as the field that it was when results were stored: Method.Sampler, or Task.Decision of one with a
+//     method FormerDecision.
 //   - More than 64 entries are written as their number and a digest.
 //   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
 //     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients, updates and
