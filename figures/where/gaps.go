@@ -32,7 +32,7 @@ func Exhibits() tables.Exhibits {
 		tables.Exhibit{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Table: exactTable, Picture: exactFigure},
 		tables.Exhibit{Name: "where-posterior-gaps", Doc: "the same before the runs of where-exact-gaps", Needs: posteriors(everyGap)},
 		tables.Exhibit{Name: "where-exact-gaps", Doc: "on every gap, is it the place of the noise, or would more of it do?", Table: exactGapsTable},
-		tables.Exhibit{Name: "where-holes", Doc: "where data are missing, or where one Gaussian says so? holes of seven sets of inputs (question 11)", Table: holesTable, Picture: holesPicture},
+		tables.Exhibit{Name: "where-holes", Doc: "where data are missing, or where one Gaussian says so? holes of seven sets of inputs (question 11)", Table: holesTable, Picture: holesPicture, Parts: tables.Exhibits{{Name: "where-holes-methods", Table: holeMethodsTable}}},
 		tables.Exhibit{Name: "where-holes-places", Doc: "does a density with more than one place help there? (question 13)", Table: placesTable, Needs: placesRuns},
 		tables.Exhibit{Name: "where-exact-places", Doc: "is it closer to the exact posterior of every gap? (question 13)", Table: exactPlacesTable},
 		tables.Exhibit{Name: "where-images", Doc: "does the place of the noise matter on images that a network has memorised?", Table: imageTable, Picture: tables.Picture(prose, report.Forest{ByColumn: true, Numbers: true}, comparedImageTable)},
