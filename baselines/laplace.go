@@ -26,7 +26,7 @@ type Laplace struct {
 	//
 	//	log p(data | tau) = log p(data | w) - tau/2 |w|^2 + D K/2 log tau - 1/2 log det P.
 	//
-	// A weight decay d of train.SGD is the tau d N for N training examples.
+	// Training with the weight decay d of train.SGD and N examples has tau = d N.
 	PriorPrecision float64
 }
 

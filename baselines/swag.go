@@ -24,7 +24,7 @@ type SWAG struct {
 	deviations [][]float64 // the columns of D, the oldest first
 }
 
-// Add takes the parameters of another time, [P].
+// Add adds the parameters at the next time, [P]; P is the same at all times.
 func (s *SWAG) Add(parameters []float64) {
 	if s.mean == nil {
 		s.mean, s.sums = make([]float64, len(parameters)), make([]float64, len(parameters))

@@ -77,7 +77,7 @@ type Floats struct {
 	Shape []int
 }
 
-// Rows returns inputs that are rows of so many features.
+// Rows returns the inputs in values, [N, features] row-major.
 func Rows(values []float64, features int) Floats {
 	return Floats{Values: values, Shape: []int{features}}
 }

@@ -101,7 +101,9 @@ func HasNoise(g *graph.Graph) bool {
 // InGraph draws noise in the graph, from the store's random state (model.Store.SetRNGStateFromSeed). It is for
 // accelerators, where sending noise from the host costs more than drawing it. Each draw uses 32 random bits, as the
 // host's do, and depends only on its number.
-type InGraph struct{ like *graph.Node } // whose rows are the noise's, if their number is unknown
+type InGraph struct {
+	like *graph.Node // whose rows are the noise's, if their number is unknown
+}
 
 // Draw implements NoiseSource.
 func (n InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {

@@ -75,8 +75,8 @@ func (s *Seeded) RowsPerSample(examples int) { s.rows = examples }
 // SameNoise gives all examples the noise of example 0.
 func (s *Seeded) SameNoise() { s.alike = true }
 
-// PerExample reports whether the network draws noise, and each example its own. other must have traced the same network with
-// another number of examples.
+// PerExample reports whether the network has noise and draws it for each example. other must have traced the same network
+// with another number of examples.
 func (s *Seeded) PerExample(other *Seeded) bool {
 	for i, shape := range s.traced {
 		if _, shared, err := example(shape, other.traced[i], other.tracedExamples); err != nil || shared {
