@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -11,9 +10,7 @@ import (
 // the bound with a probability of at least level, and of less than level + 1/(n + 1) if no two are equal. level is between 0 and 1. A
 // score that is NaN counts as infinite.
 func ConformalQuantile(scores []float64, level float64) float64 {
-	if !(level > 0 && level < 1) {
-		panic(fmt.Sprintf("metrics: the level is %v, want a number between 0 and 1", level))
-	}
+	inUnit(level)
 	n := float64(len(scores))
 	rank := int(math.Ceil((n+1)*level - 1e-12*(n+1))) // 100 times 0.07 is above 7 by rounding
 	if rank > len(scores) {
