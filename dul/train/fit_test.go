@@ -413,11 +413,11 @@ func TestFitErrors(t *testing.T) {
 
 // Settings that cannot be are said all at once, by the names of their fields.
 func TestCheckSettings(t *testing.T) {
-	wrong := train.Settings{Epochs: -1, PretrainEpochs: math.MaxInt, LogLikelihoodScale: -1, WeightEnergies: true, Padding: -1, Schedule: train.Cosine{},
+	wrong := train.Settings{Epochs: -1, PretrainEpochs: math.MaxInt, LogLikelihoodScale: -1, ClipNorm: math.NaN(), WeightEnergies: true, Padding: -1, Schedule: train.Cosine{},
 		Groups: []train.Group{{Rate: -1}, {Optimizer: train.Adam{Beta2: 2}}}, PretrainGroups: []train.Group{{Optimizer: train.SGD{Momentum: 1}}}}
 	err := wrong.Check(likelihood.Gaussian{})
 	for _, want := range []string{"Epochs is -1", "PretrainEpochs is 92", "BatchSize is 0", "starts at 0", "Groups[0]: its Rate is -1", "Groups[1]: train.Adam has Beta2 2",
-		"PretrainGroups[0]: train.SGD has Momentum 1", "LogLikelihoodScale is -1", "WeightEnergies weighs", "Padding is -1"} {
+		"PretrainGroups[0]: train.SGD has Momentum 1", "LogLikelihoodScale is -1", "ClipNorm is NaN", "WeightEnergies weighs", "Padding is -1"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not among %v", want, err)
 		}

@@ -2,6 +2,8 @@ package train_test
 
 import (
 	"context"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -66,6 +69,44 @@ func TestGroups(t *testing.T) {
 		if largest := fixtures.RelativeError(t, weights, change(step, weights), fixtures.Zeros(8, 1)); largest == 0 {
 			t.Fatal("training changes nothing")
 		}
+	}
+}
+
+// A gradient above ClipNorm has this norm over all parameters of a replica, and its direction; one below it stays.
+func TestClipNorm(t *testing.T) {
+	sets := []train.Dataset{linearSet(16, 0.1, 2), linearSet(16, 3, 5)}
+	step := func(limit float64) [2][]float64 { // of each replica
+		run := regression()
+		run.Epochs, run.PretrainEpochs, run.Schedule, run.ClipNorm = 1, 0, train.Constant{Start: 1}, limit
+		run.BatchSize = 16
+		run.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}
+		before, after := mlp(t, dul.Density{}, 4, 5), mlp(t, dul.Density{}, 4, 5)
+		fit(t, run, after, sets...)
+		run.ClipNorm = 1e-300 // nothing moves
+		fit(t, run, before, sets...)
+		var change [2][]float64
+		old, now := parametersOf(t, before), parametersOf(t, after)
+		for _, path := range slices.Sorted(maps.Keys(now)) {
+			n := len(now[path].Values) / 2
+			for i, v := range now[path].Values {
+				change[i/n] = append(change[i/n], v-old[path].Values[i])
+			}
+		}
+		return change
+	}
+	free := step(0)
+	first, second := floats.Norm(free[0], 2), floats.Norm(free[1], 2)
+	limit := (first + second) / 2 // clips one of them
+	for r, change := range step(limit) {
+		factor := min(1, limit/floats.Norm(free[r], 2))
+		for i, v := range change {
+			if want := free[r][i] * factor; math.Abs(v-want) > 1e-9*max(first, second) {
+				t.Fatalf("replica %d, parameter %d moves by %g, want %g", r, i, v, want)
+			}
+		}
+	}
+	if math.Abs(first-second) < 0.01*limit {
+		t.Errorf("the norms are %g and %g", first, second)
 	}
 }
 

@@ -130,7 +130,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 			}
 		}
 	}
-	applyGroups(root.In("%s", e.phase.name), s, parts.total, e.phase.groups, rate, t)
+	applyGroups(root.In("%s", e.phase.name), s, parts.total, e.phase.groups, e.ClipNorm, rate, t)
 
 	row := []*graph.Node{parts.total, parts.nll, parts.kl, parts.logLikelihood, nil}
 	if classes != nil {
@@ -166,7 +166,7 @@ func trained(s *model.Scope, g *graph.Graph, groups []Group) []trainedParameter 
 }
 
 // applyGroups updates every parameter of the scope by the optimizer of its group.
-func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, t *graph.Node) {
+func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, clipNorm float64, rate, t *graph.Node) {
 	g := loss.Graph()
 	parameters := trained(s, g, groups)
 	if len(parameters) == 0 {
@@ -178,6 +178,9 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 		values[i] = p.NodeValue(g)
 	}
 	gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
+	if clipNorm > 0 {
+		clip(gradients, clipNorm, loss.Shape().Size())
+	}
 	for i, p := range parameters {
 		groupRate := rate
 		if p.group.Rate != 0 && p.group.Rate != 1 { // without a product in the graph
@@ -185,6 +188,27 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 		}
 		slots := state.In("%s", model.EscapeScopeName(p.Path()))
 		p.SetNodeValue(p.group.Optimizer.Update(slots, values[i], gradients[i], groupRate, t))
+	}
+}
+
+// clip multiplies the gradients of each replica, the first axis of each if there are several, by min(1, limit / norm). A norm that is NaN
+// leaves them NaN.
+func clip(gradients []*graph.Node, limit float64, replicas int) {
+	var squares *graph.Node // [replicas, 1]
+	for _, gradient := range gradients {
+		rows := graph.Reshape(gradient, replicas, -1)
+		own := graph.ReduceAndKeep(graph.Mul(rows, rows), graph.ReduceSum, -1)
+		if squares == nil {
+			squares = own
+		} else {
+			squares = graph.Add(squares, own)
+		}
+	}
+	norm := graph.Sqrt(squares)
+	factor := graph.Where(graph.GreaterThan(norm, graph.MulScalar(graph.OnesLike(norm), limit)), graph.MulScalar(graph.Reciprocal(norm), limit), graph.OnesLike(norm))
+	for i, gradient := range gradients {
+		rows := graph.Mul(graph.Reshape(gradient, replicas, -1), factor)
+		gradients[i] = graph.Reshape(rows, gradient.Shape().Dimensions...)
 	}
 }
 

@@ -38,6 +38,10 @@ type Settings struct {
 	// if a group trains energy models, which would then never change. To keep them at their initial values, leave
 	// params.Generative out of the Groups.
 	LogLikelihoodScale float64
+	// ClipNorm, if not 0, limits the norm of the gradient (Pascanu, Mikolov & Bengio 2013). The norm is sqrt(sum g^2)
+	// over all trained parameters of one replica. If it is larger, the gradient is multiplied by ClipNorm / norm,
+	// before weight decay.
+	ClipNorm float64
 	// WeightEnergies multiplies each example's part of the generative objective by
 	//
 	//	p (1 - p),   for K classes 1/2 sum_k p_k (1 - p_k),
@@ -150,6 +154,7 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 			need(err == nil, "%s[%d]: %w", name, i, err)
 		}
 	}
+	need(amount(s.ClipNorm), "ClipNorm is %g; it must be finite and not negative, and 0 clips nothing", s.ClipNorm)
 	need(amount(s.LogLikelihoodScale), "LogLikelihoodScale is %g; it must be finite and not negative", s.LogLikelihoodScale)
 	if _, is := l.(likelihood.Classification); s.WeightEnergies && !is {
 		need(false, "WeightEnergies weighs examples by the probabilities of their classes, and a %T has none; leave it off", l)
