@@ -157,11 +157,28 @@ func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 			within := paddings(func(leftOver int) [2]int { return [2]int{w.Padding, w.Padding - leftOver} })
 			last := channelsLast(dy)
 			dx := channelsFirst(convolve(last, square, back, one, lead, stride, one, 0, 1))
-			dk := convolve(channelsLast(x), last, across, one, within, one, stride)
+			batch, part := x.Shape().Dim(1), imagesAtOnce
+			if ops.OnCUDA(x) {
+				part = batch
+			}
+			var dk *graph.Node
+			for i := 0; i < batch; i += part {
+				of := graph.AxisRange(i, min(i+part, batch))
+				sum := convolve(graph.Slice(channelsLast(x), of), graph.Slice(last, of), across, one, within, one, stride)
+				if dk != nil {
+					sum = graph.Add(dk, sum)
+				}
+				dk = sum
+			}
 			dk = graph.TransposeAllAxes(dk, 3, 2, 0, 1)
 			return []*graph.Node{dx, graph.Reshape(dk, kernel.Shape().Dimensions...)}
 		})
 }
+
+// imagesAtOnce is the number of images in each of the sums that add up to the gradient of a kernel on a processor. XLA puts the
+// images beside each other in memory first. They are a power of two apart, so that the cache holds only few of them at a time:
+// all 128 of a batch at once take a step of the plain ResNet-14 a fifth longer.
+const imagesAtOnce = 32
 
 const bfloat16Key = "/conv_bfloat16"
 

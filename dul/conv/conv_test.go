@@ -58,7 +58,7 @@ func byDefinition(x, kernel fixtures.Array, w conv.Window) fixtures.Array {
 // Both forms, and their gradients, agree with each other and with the definition.
 func TestConvolve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
-	const channels, filters, batch = 3, 4, 2
+	const channels, filters, batch = 3, 4, 35 // more images than imagesAtOnce
 	for _, g := range geometries {
 		t.Run(fmt.Sprintf("%+v on %dx%d", g.window, g.height, g.width), func(t *testing.T) {
 			w := g.window
