@@ -13,6 +13,7 @@ import (
 
 // The quick mode goes from the data to the scores, of which the same seed gives the same.
 func TestQuick(t *testing.T) {
+	fixtures.SkipShortOffGo(t) // its parts have tests there, and compiling the whole takes long
 	scores := func(layers string) string {
 		var out bytes.Buffer
 		must.Do(t, run(context.Background(), &out, layers, true, 1, 1, ""))
@@ -21,9 +22,6 @@ func TestQuick(t *testing.T) {
 	const first = `test accuracy \d+\.\d%, ECE \d+\.\d%\nSVHN told from CIFAR-10 by unlikely classes: AUROC 0\.\d+\n`
 	for layers, want := range map[string]string{"density": first + `SVHN told from CIFAR-10 by energies: AUROC [01]\.\d+\n`, "plain": first} {
 		t.Run(layers, func(t *testing.T) {
-			if layers == "plain" {
-				fixtures.SkipShortOffGo(t)
-			}
 			got := scores(layers)
 			if !regexp.MustCompile("^" + want + "$").MatchString(got) {
 				t.Errorf("%q, want %q", got, want)
