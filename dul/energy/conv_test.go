@@ -48,49 +48,6 @@ func size(kernel fixtures.Array) int {
 	return int(math.Round(math.Sqrt(float64(kernel.Dims[1]) / float64(kernel.Dims[0]))))
 }
 
-func TestMasksMatchTheReleasedOnes(t *testing.T) {
-	fixtures.Each(t, "mask_*", func(t *testing.T, c fixtures.Case) {
-		mask := c.Kernel("mask")
-		ones := mask.Map(func(float64) float64 { return 1 })
-		masked := func(kernel fixtures.Array) fixtures.Array {
-			return fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"kernel": kernel}, nil,
-				func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-					return []*graph.Node{energy.Causal(in["kernel"], size(mask))}
-				})[0]
-		}
-		got, identity := masked(ones), masked(fixtures.Zeros(mask.Dims...))
-		for i, v := range identity.Values {
-			got.Values[i] -= v
-		}
-		fixtures.Compare(t, "mask", got, mask, 0)
-		// The identity: channel f of the centre in row f.
-		channels, positions := mask.Dims[0], size(mask)*size(mask)
-		want := fixtures.Zeros(mask.Dims...)
-		for f := range channels {
-			want.Values[(f*channels+f)*positions+positions/2] = 1
-		}
-		fixtures.Compare(t, "identity", identity, want, 0)
-	})
-}
-
-// Recorded is conv(x, kernel * mask), and here x is added.
-func TestMaskedConvolutionMatchesTheReleasedOne(t *testing.T) {
-	fixtures.Each(t, "masked_conv_*", func(t *testing.T, c fixtures.Case) {
-		kernel := c.Array("p_conv__weight")
-		values := fixtures.Values{"x": c.Array("x"), "kernel": kernel, "ct": c.Array("ct")}
-		out := fixtures.Evaluate(t, c.DType, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-			z := energy.LDL{ReplicatePadding: true}.Whitened(in["x"], in["kernel"], size(kernel))
-			y := graph.Sub(z, in["x"])
-			loss := graph.ReduceAllSum(graph.Mul(y, in["ct"]))
-			return append([]*graph.Node{y}, graph.Gradient(loss, in["x"], in["kernel"])...)
-		})
-		forValues, forGradients := c.Tolerances()
-		fixtures.Compare(t, "output", out[0], c.Array("out"), forValues)
-		fixtures.Compare(t, "gradient of x", out[1], c.Array("gout__x"), forGradients)
-		fixtures.Compare(t, "gradient of the kernel", out[2], c.Array("gout__conv__weight").Times(c.Array("b_mask")), forGradients)
-	})
-}
-
 func TestLDLConvMatchesTheReleasedModel(t *testing.T) {
 	fixtures.Each(t, "density_conv_*", func(t *testing.T, c fixtures.Case) {
 		kernel, x := c.Array("p_masked_conv__conv__weight"), c.Array("x")
