@@ -79,48 +79,19 @@ func TestMixtureMatchesTheDenseMixture(t *testing.T) {
 	fixtures.Compare(t, "energy", e, c.Column("energy"), exact)
 	fixtures.Compare(t, "log-likelihood", ll, c.Column("loglik"), exact)
 
-	gradients := mixtureGradients(t, dtypes.Float64, v, logDiagonals, logits, x, false)
+	gradients := mixtureGradients(t, v, logDiagonals, logits, x)
 	for i, name := range []string{"v", "log_diagonals", "logits"} {
 		// Recorded by finite differences of the dense mixture.
 		fixtures.Compare(t, "gradient of "+name, gradients[i], c.Array("fd_grad_"+name), 1e-7)
 	}
 }
 
-func TestMixtureMatchesTheReleasedModel(t *testing.T) {
-	fixtures.Each(t, "rank1_mixture_*", func(t *testing.T, c fixtures.Case) {
-		v, logDiagonals, logits, x := c.Array("p_v"), c.Array("p_log_diagonals"), c.Array("p_mixture_logits"), c.Array("x")
-		forValues, forGradients := c.Tolerances()
-		out := fixtures.Evaluate(t, c.DType, mixtureValues(v, logDiagonals, logits, x), nil,
-			func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-				terms := withComponents(v).Dense(s.In("energy"), in["x"])
-				return []*graph.Node{terms.Energy, terms.LogLikelihood}
-			})
-		fixtures.Compare(t, "energy", out[0], c.Column("energy"), forValues)
-		fixtures.Compare(t, "log-likelihood", out[1], c.Column("loglik"), forValues)
-		for _, of := range []struct {
-			prefix string
-			energy bool
-		}{{"gll__", false}, {"gen__", true}} {
-			gradients := mixtureGradients(t, c.DType, v, logDiagonals, logits, x, of.energy)
-			for i, name := range []string{"v", "log_diagonals", "mixture_logits"} {
-				fixtures.Compare(t, of.prefix+name, gradients[i], c.Array(of.prefix+name), forGradients)
-			}
-		}
-	})
-}
-
-// mixtureGradients are those of the mean log-likelihood, or of the mean
-// energy, with respect to v, the log diagonals and the logits.
-func mixtureGradients(t *testing.T, dtype dtypes.DType, v, logDiagonals, logits, x fixtures.Array, ofEnergy bool) []fixtures.Array {
+// mixtureGradients are those of the mean log-likelihood with respect to v, the log diagonals and the logits.
+func mixtureGradients(t *testing.T, v, logDiagonals, logits, x fixtures.Array) []fixtures.Array {
 	t.Helper()
-	return fixtures.Evaluate(t, dtype, mixtureValues(v, logDiagonals, logits, x), nil,
+	return fixtures.Evaluate(t, dtypes.Float64, mixtureValues(v, logDiagonals, logits, x), nil,
 		func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			terms := withComponents(v).Dense(s.In("energy"), in["x"])
-			of := terms.LogLikelihood
-			if ofEnergy {
-				of = terms.Energy
-			}
-			return graph.Gradient(graph.ReduceAllMean(of),
+			return graph.Gradient(graph.ReduceAllMean(withComponents(v).Dense(s.In("energy"), in["x"]).LogLikelihood),
 				in["/energy/factors"], in["/energy/log_diagonals"], in["/energy/mixture_logits"])
 		})
 }
