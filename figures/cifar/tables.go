@@ -179,7 +179,7 @@ type said struct {
 
 func (s settings) said() said { return said{s.released, s.epochs, s.samples} }
 
-// Table has our numbers, and the paper's below them.
+// table has our numbers, and the paper's below them.
 func (t classification) table(x *tables.Index) (report.Table, error) {
 	var rows []row
 	add := func(m experiment.Method, ending string, decayAll bool) {

@@ -82,7 +82,7 @@ type Data struct {
 	HeldOut train.Dataset
 	// Sets are predicted, in this order.
 	Sets []Set
-	// Inputs, if not nil, is how the Source has standardised the inputs. Files of trained networks have it; see Open.
+	// Inputs, if not nil, is how the Source has standardised the inputs. Files of trained networks have it; see package trained.
 	Inputs *datasets.Scaler
 	// Columns, if not nil, are the columns of a table before they became inputs. Files of trained networks have them.
 	Columns datasets.Columns

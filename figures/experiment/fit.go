@@ -411,6 +411,9 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 		e.predictions.diverge(err.Error())
 		return nil
 	}
+	if err == nil && p == nil {
+		err = fmt.Errorf("the Method.Program, a %T, returned neither Predictions nor an error", program)
+	}
 	if err == nil {
 		p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, e.data.Unit, e.data.Zero
 		e.predictions = p

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -97,7 +98,10 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 				all[prefix+name] = value
 			}
 		}
-		if len(names) > 0 && len(names) == len(p.Sets) {
+		if len(p.Sets) == 0 {
+			return nil, errors.New("the metric measures sets, but the prediction has no sets, as from a Method.Program that returns numbers alone; leave the metric out")
+		}
+		if len(names) == len(p.Sets) {
 			return nil, fmt.Errorf("the metric fits none of the sets %q, which have no answers, or predictions of another kind; leave the metric out", names)
 		}
 		return all, nil

@@ -24,6 +24,9 @@ type said struct {
 func (s said) Check(experiment.Experiment) error { return nil }
 
 func (s said) Run(_ context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
+	if s.Fails == "says nothing" {
+		return nil, nil
+	}
 	progress(0.5, "half of it")
 	numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(d.Train.Len())}
 	return &experiment.Predictions{Inspected: numbers}, map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
@@ -60,8 +63,16 @@ func TestProgramFails(t *testing.T) {
 	if r := must.Get(experiment.Run(context.Background(), deciding(said{1, "diverges"})...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 {
 		t.Errorf("a program that diverged has the numbers %v", r.Metrics)
 	}
-	if _, err := experiment.Run(context.Background(), deciding(said{1, "gives up"})[0]); err == nil || !strings.Contains(err.Error(), "it gave up") {
-		t.Errorf("the error is %v", err)
+	measured := deciding(said{Parts: 1})[0]
+	measured.Task.Metrics = []experiment.Metric{experiment.Regression}
+	for says, e := range map[string]experiment.Experiment{
+		"it gave up":                            deciding(said{1, "gives up"})[0],
+		"neither Predictions nor an error":      deciding(said{1, "says nothing"})[0],
+		"has no sets, as from a Method.Program": measured,
+	} {
+		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want %q", err, says)
+		}
 	}
 	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...); err == nil || !strings.Contains(err.Error(), "cannot be kept: a experiment_test.said trains the networks") {
 		t.Errorf("networks of a Program can be kept: %v", err)

@@ -41,7 +41,11 @@ type Exhibits []Exhibit
 // withParts lists each exhibit and its parts.
 func (list Exhibits) withParts() (all Exhibits) {
 	for _, e := range list {
-		all = append(append(all, e), e.Parts...)
+		all = append(all, e)
+		for _, part := range e.Parts {
+			part.Doc = "a part of " + e.Name
+			all = append(all, part)
+		}
 	}
 	return all
 }

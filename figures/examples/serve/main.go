@@ -28,7 +28,7 @@ import (
 var network = nets.MLP{Layers: dul.Density{InitStd: 0.1}, Widths: []int{20}}
 
 // handler takes an input as a list of numbers and, where the data have categories, of words, with null for a missing cell, and
-// returns an trained.Answer. For several inputs, a list of such lists, it returns a list of answers.
+// returns a trained.Answer. For several inputs, a list of such lists, it returns a list of answers.
 func handler(o *trained.Opened) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		table, several, err := tableOf(http.MaxBytesReader(w, r.Body, 1<<20), o.Columns())
