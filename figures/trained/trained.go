@@ -70,8 +70,10 @@ type header struct {
 func Save(path string, m *nets.Model, l likelihood.Likelihood, s Scale, metadata map[string]string) error {
 	fail := func(err error) error { return fmt.Errorf("trained: saving the network %s: %w", path, err) }
 	s.Unit = cmp.Or(s.Unit, 1)
-	size := zeros(s.Shape).Size()
+	size := nets.Floats{Shape: s.Shape}.Size()
 	switch {
+	case slices.ContainsFunc(s.Shape, func(n int) bool { return n < 1 }):
+		return fail(fmt.Errorf("the inputs have the shape %v; its numbers must be positive", s.Shape))
 	case m.Replicas > 0:
 		return fail(fmt.Errorf("the model has %d replicas; save each of Model.Replica in a file of its own", m.Replicas))
 	case !(s.Unit > 0):
@@ -85,7 +87,7 @@ func Save(path string, m *nets.Model, l likelihood.Likelihood, s Scale, metadata
 	}
 	digest := ""
 	if err == nil && s.Shape != nil {
-		digest, err = graphOf(m.Network, l, s.Shape)
+		digest, err = graphOf(m, l, s.Shape)
 	}
 	if err != nil {
 		return fail(err)
@@ -157,7 +159,7 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	}
 	digest, was := "", metadata[graphKey] // which older files do not have
 	if err == nil {
-		digest, err = graphOf(network, l, o.scale.Shape)
+		digest, err = graphOf(o.model, l, o.scale.Shape)
 	}
 	if err == nil && digest != was && was != "" {
 		err = fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey])
@@ -182,12 +184,20 @@ func zeros(shape []int) nets.Floats {
 	return nets.Floats{Shape: shape, Values: make([]float64, nets.Floats{Shape: shape}.Size())}
 }
 
-// graphOf is a digest of the graph by which a network predicts inputs of a shape.
-func graphOf(network nets.Network, l likelihood.Likelihood, shape []int) (string, error) {
-	h := sha256.New()
-	of := spec.Graph{Network: network, Likelihood: l, Data: train.Dataset{Inputs: zeros(shape)}}
-	err := of.Build(func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) { spec.WritePrediction(h, m, s, outputs) })
-	return hex.EncodeToString(h.Sum(nil)[:8]), err
+// graphOf is a digest of the graph by which a model's network predicts inputs of a shape, which must be that of its parameters.
+func graphOf(trained *nets.Model, l likelihood.Likelihood, shape []int) (string, error) {
+	h, other := sha256.New(), error(nil)
+	of := spec.Graph{Network: trained.Network, Likelihood: l, Data: train.Dataset{Inputs: zeros(shape)}}
+	err := of.Build(func(m *nets.Model, s *model.Scope, outputs, _ *graph.Node) {
+		spec.WritePrediction(h, m, s, outputs)
+		for _, v := range spec.Trained(m.Store) {
+			want := v.Shape().Dimensions
+			if own := trained.Store.GetVariable(v.Path()); own != nil && !slices.Equal(own.Shape().Dimensions, want) {
+				other = fmt.Errorf("%s has the shape %v in the model, and %v in a network for inputs of shape %v", v.Path(), own.Shape().Dimensions, want, shape)
+			}
+		}
+	})
+	return hex.EncodeToString(h.Sum(nil)[:8]), errors.Join(err, other)
 }
 
 // Exec is the prediction by one draw for each row of inputs of the returned shape, for a backend that writes it for other programs:

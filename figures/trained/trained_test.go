@@ -37,7 +37,10 @@ func TestSave(t *testing.T) {
 			t.Errorf("the answer is %v, want %v", a.Mean, 10*want[i]+3)
 		}
 	}
-	for want, wrong := range map[string]trained.Scale{"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}} {
+	for want, wrong := range map[string]trained.Scale{
+		"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}, "must be positive": {Shape: []int{0}},
+		"weights has the shape [1 4] in the model, and [2 4] in": {Shape: []int{2}},
+	} {
 		if err := trained.Save(file, m, likelihood.Gaussian{}, wrong, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
