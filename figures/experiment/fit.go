@@ -403,22 +403,21 @@ func (f *fit) draw(ctx context.Context) ([][]*predict.Prediction, error) {
 
 // carryOutBy has a Program carry out the experiment.
 func (f *fit) carryOutBy(ctx context.Context, program Program) error {
-	e := f.first()
-	d := e.data
+	e, d := f.first(), f.first().data
 	d.by = f
 	p, err := program.Run(ctx, e.Experiment, d, f.report)
-	if errors.Is(err, train.ErrDiverged) {
+	switch {
+	case errors.Is(err, train.ErrDiverged):
 		e.predictions.diverge(err.Error())
-		return nil
-	}
-	if err == nil && p == nil {
-		err = fmt.Errorf("the Method.Program, a %T, returned neither Predictions nor an error", program)
-	}
-	if err == nil {
+	case err != nil:
+		return err
+	case p == nil:
+		return fmt.Errorf("the Method.Program, a %T, returned neither Predictions nor an error", program)
+	default:
 		p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, e.data.Unit, e.data.Zero
 		e.predictions = p
 	}
-	return err
+	return nil
 }
 
 // A Fitted experiment has been trained by FitOne.
@@ -488,9 +487,6 @@ func (f *Fitted) Members() (all []*nets.Model, err error) {
 func (f *Fitted) Predict(ctx context.Context) ([]Prediction, error) {
 	one := f.fit.first()
 	one.predictions = &Predictions{}
-	err := f.fit.predict(ctx)
-	if err == nil {
-		err = one.diverged()
-	}
+	err := errors.Join(f.fit.predict(ctx), one.diverged())
 	return one.predictions.Sets, err
 }

@@ -95,7 +95,7 @@ func TestListedTwice(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for want, metric := range map[string]experiment.Metric{
-		`the metric fits none of the sets ["test"]`: experiment.Classification, `two metrics have the name "`: experiment.Regression,
+		`the metric fits none of the 1 sets ["test"]`: experiment.Classification, `two metrics have the name "`: experiment.Regression,
 	} {
 		if _, err := experiment.Run(ctx, with(e, metric)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)

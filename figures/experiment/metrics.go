@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -98,11 +97,8 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 				all[prefix+name] = value
 			}
 		}
-		if len(p.Sets) == 0 {
-			return nil, errors.New("the metric measures sets, but the prediction has no sets, as from a Method.Program that returns numbers alone; leave the metric out")
-		}
 		if len(names) == len(p.Sets) {
-			return nil, fmt.Errorf("the metric fits none of the sets %q, which have no answers, or predictions of another kind; leave the metric out", names)
+			return nil, fmt.Errorf("the metric fits none of the %d sets %q: they have no answers, or predictions of another kind, or a Method.Program returned none; leave the metric out", len(names), names)
 		}
 		return all, nil
 	}

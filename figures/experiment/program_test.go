@@ -68,7 +68,7 @@ func TestProgramFails(t *testing.T) {
 	for says, e := range map[string]experiment.Experiment{
 		"it gave up":                            deciding(said{1, "gives up"})[0],
 		"neither Predictions nor an error":      deciding(said{1, "says nothing"})[0],
-		"has no sets, as from a Method.Program": measured,
+		"none of the 0 sets": measured,
 	} {
 		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want %q", err, says)
