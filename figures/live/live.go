@@ -14,9 +14,9 @@ import (
 
 // A request asks for one of three things; exactly one field must be set.
 type request struct {
-	Points *points   `json:"points,omitempty"` // replied to with a Dataset
-	Train  *training `json:"train,omitempty"`  // replied to with Updates; the last one is Done
-	Layer  *layer    `json:"layer,omitempty"`  // replied to with a LayerMap
+	Points *points   `json:"points,omitempty"` // replied to with a dataset
+	Train  *training `json:"train,omitempty"`  // replied to with updates; the last one is Done
+	Layer  *layer    `json:"layer,omitempty"`  // replied to with a layerMap
 }
 
 // points asks for the training data of Figure 1, drawn with a seed, or for what a preset makes of them.
