@@ -83,7 +83,7 @@ type product struct {
 type output struct {
 	storeFlag
 	Format string `placeholder:"FORMAT" help:"md, latex or csv of a table, and svg, png or pdf of a figure (default: that of the file of --out, else the first)."`
-	Out    string `placeholder:"PATH" help:"The file or folder to write to (default: tables are printed, and figures are files here); for \"all\" a folder."`
+	Out    string `placeholder:"PATH" help:"The file or folder to write to (default: tables are printed, and figures are files here); for several a folder."`
 }
 
 // write makes products, and writes or prints them. If one of several cannot be made, the others are.
@@ -136,10 +136,14 @@ func (o output) write(c command, all []product, formats []string) error {
 func (o output) choose(formats []string, several bool) (format string, folder bool, err error) {
 	to := o.Out
 	info, err := os.Stat(to)
-	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
+	folder = strings.HasSuffix(to, "/") || err == nil && info.IsDir()
 	format = cmp.Or(o.Format, formats[0])
-	if extension := filepath.Ext(to); !folder && extension != "" {
-		i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
+	extension := filepath.Ext(to)
+	i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
+	if several && !folder && i >= 0 {
+		return "", false, usagef("--out: %s would be one file, and there are several to write; name a folder, and the format with --format", to)
+	}
+	if folder = folder || several; !folder && extension != "" {
 		if i < 0 {
 			return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, strings.Join(formats, ", "))
 		}

@@ -39,6 +39,7 @@ func TestWrongUsage(t *testing.T) {
 		{"table nl", `unknown table "nl", want few, curve or all`},
 		{"table few --format docx", `--format: unknown "docx", want md, latex, csv`},
 		{"table few --out a.txt", "--out: a.txt has the ending .txt"},
+		{"table all --out a.tex", "--out: a.tex would be one file, and there are several to write"},
 		{"table few --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
 		{"figure curve --format gif", `--format: unknown "gif"`},
 	} {
