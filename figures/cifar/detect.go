@@ -10,12 +10,12 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// An interval is a number with the bounds between which it would lie, 95 times in a hundred, for other test images of the
+// An Interval is a number with the bounds between which it would lie, 95 times in a hundred, for other test images of the
 // same kind. It does not hold the spread over training runs.
-type interval struct{ Value, Low, High float64 }
+type Interval struct{ Value, Low, High float64 }
 
 // String prints "0.893 [0.880, 0.906]".
-func (i interval) String() string { return fmt.Sprintf("%.3f [%.3f, %.3f]", i.Value, i.Low, i.High) }
+func (i Interval) String() string { return fmt.Sprintf("%.3f [%.3f, %.3f]", i.Value, i.Low, i.High) }
 
 const (
 	replicates    = 1000
@@ -25,10 +25,10 @@ const (
 
 // Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
 // metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
-func Detect(inside, outside []float64) (auroc, auprc interval, err error) {
+func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	ranks := ranksOf(inside, outside)
-	of := func(number func(metrics.Sweep) float64) interval {
-		i := interval{Value: number(ranks.Sweep())}
+	of := func(number func(metrics.Sweep) float64) Interval {
+		i := Interval{Value: number(ranks.Sweep())}
 		if !math.IsNaN(i.Value) {
 			i.Low, i.High = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, ranks.At(number))
 		}
@@ -77,9 +77,9 @@ func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.
 }
 
 // detectAt is the AUROC at layer l.
-func detectAt(l int, heldOut, inside, outside Predictions) (interval, error) {
+func detectAt(l int, heldOut, inside, outside Predictions) (Interval, error) {
 	if l >= len(inside.Energies) || l >= len(outside.Energies) {
-		return interval{}, fmt.Errorf("energies of %d, %d and %d layers; the predictions must be of one model",
+		return Interval{}, fmt.Errorf("energies of %d, %d and %d layers; the predictions must be of one model",
 			len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
 	}
 	reference := heldOut.Energies[l].Mean

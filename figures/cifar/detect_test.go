@@ -33,7 +33,7 @@ func TestDetect(t *testing.T) {
 	if auprc.Low < 0.4 || auprc.High > 0.8 {
 		t.Errorf("AUPRC %v", auprc)
 	}
-	if got := (interval{Value: 0.5, Low: 0.25, High: 0.75}).String(); got != "0.500 [0.250, 0.750]" {
+	if got := (Interval{Value: 0.5, Low: 0.25, High: 0.75}).String(); got != "0.500 [0.250, 0.750]" {
 		t.Errorf("printed %q", got)
 	}
 	if _, _, err := Detect(inside, nil); err == nil {

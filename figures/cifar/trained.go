@@ -41,8 +41,8 @@ func exportedExperiment(m experiment.Method) experiment.Experiment {
 	return seeded(Chosen(Processor), 1).Of(ten, m)[0]
 }
 
-// A classifier is a trained network that is part of the program.
-type classifier struct {
+// A Classifier is a trained network that is part of the program.
+type Classifier struct {
 	// Origin says how the network was made and what it scored.
 	Origin string
 	// Progress, if not nil, hears how predictions go, from 0 to 1 for each set of images.
@@ -55,8 +55,8 @@ type classifier struct {
 
 // Trained is one of the trained networks that are part of the program, by its name, such as "density": a classifier of
 // CIFAR-10 with ResNet-14, trained by the preset Processor. An error says which networks there are (fs.ErrNotExist).
-func Trained(backend compute.Backend, name string) (*classifier, error) {
-	fail := func(err error) (*classifier, error) {
+func Trained(backend compute.Backend, name string) (*Classifier, error) {
+	fail := func(err error) (*Classifier, error) {
 		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
 	}
 	var names []string
@@ -77,7 +77,7 @@ func Trained(backend compute.Backend, name string) (*classifier, error) {
 		return fail(err)
 	}
 	m, err := e.Model(backend, 0, named)
-	c := &classifier{model: m, energies: e.Recipe.LogLikelihoodScale > 0}
+	c := &Classifier{model: m, energies: e.Recipe.LogLikelihoodScale > 0}
 	var found map[string]float64
 	if err := errors.Join(err, json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {
 		return fail(err)
@@ -90,7 +90,7 @@ func Trained(backend compute.Backend, name string) (*classifier, error) {
 
 // Predict predicts images, which may be of classes that the network does not know, by the mean of so many draws, together
 // with the energies if it has any.
-func (c *classifier) Predict(ctx context.Context, images *datasets.Images, draws int) (*Predictions, error) {
+func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws int) (*Predictions, error) {
 	if images.N == 0 {
 		return nil, fmt.Errorf("cifar: there are no images of %s to predict", images.Name)
 	}

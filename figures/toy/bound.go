@@ -63,11 +63,11 @@ func (s ResidualStep) PrintedConstant(width int, low, high float64) float64 {
 // Bounds are the variances of one residual network along the grid, and what Proposition 1 and its repair are made of.
 type Bounds struct {
 	X      []float64      // the grid, in the units of the data
-	Layers []boundedLayer // the input layer and those after it, in their order
+	Layers []BoundedLayer // the input layer and those after it, in their order
 }
 
-// A boundedLayer is one layer and the sum a that it completes.
-type boundedLayer struct {
+// A BoundedLayer is one layer and the sum a that it completes.
+type BoundedLayer struct {
 	// Energy is E[E(h) | x] of the layer's input, [len(X)].
 	Energy []float64
 	// Variance is Var[a^j | x], and VarianceError the standard error of that estimate, [Width][len(X)].
@@ -77,7 +77,7 @@ type boundedLayer struct {
 }
 
 // Uniform is the step of the layer's worst unit: the least Alpha and the largest Weight.
-func (l boundedLayer) Uniform() ResidualStep {
+func (l BoundedLayer) Uniform() ResidualStep {
 	worst := l.Steps[0]
 	for _, s := range l.Steps {
 		worst.Alpha, worst.Weight = min(worst.Alpha, s.Alpha), max(worst.Weight, s.Weight)
@@ -190,7 +190,7 @@ func boundsOf(ctx context.Context, m *nets.Model, network nets.ResidualSum, draw
 		if err != nil {
 			return Bounds{}, err
 		}
-		b.Layers = append(b.Layers, boundedLayer{Steps: steps, Energy: make([]float64, len(b.X))})
+		b.Layers = append(b.Layers, BoundedLayer{Steps: steps, Energy: make([]float64, len(b.X))})
 	}
 	moments := make([]powers, len(names)*network.Width*len(b.X))
 	for done := 0; done < draws; done += chunk {

@@ -14,9 +14,9 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// quadrature is a distribution of two numbers on a grid, where integrals are sums: the exact answer that approximations
+// Quadrature is a distribution of two numbers on a grid, where integrals are sums: the exact answer that approximations
 // of a posterior in two dimensions are compared with.
-type quadrature struct {
+type Quadrature struct {
 	First, Second []float64 // the points of the grid
 	Mass          []float64 // their probabilities
 }
@@ -30,17 +30,17 @@ type Axis struct {
 // NewQuadrature is the distribution with a log density, up to a constant, on the grid of two axes. It is an error where
 // the mass at the border is more than a thousandth, as then the grid is too small, or where the log density is not a
 // number.
-func NewQuadrature(logDensity func(first, second float64) float64, first, second Axis) (quadrature, error) {
+func NewQuadrature(logDensity func(first, second float64) float64, first, second Axis) (Quadrature, error) {
 	if first.Points < 3 || second.Points < 3 || !(first.Low < first.High && second.Low < second.High) {
-		return quadrature{}, fmt.Errorf("toy: quadrature on the axes %+v and %+v; want at least 3 points, and the lower end below the higher", first, second)
+		return Quadrature{}, fmt.Errorf("toy: quadrature on the axes %+v and %+v; want at least 3 points, and the lower end below the higher", first, second)
 	}
-	var q quadrature
+	var q Quadrature
 	axis := func(g Axis) []float64 { return floats.Span(make([]float64, g.Points), g.Low, g.High) }
 	for _, a := range axis(first) {
 		for _, b := range axis(second) {
 			log := logDensity(a, b)
 			if math.IsNaN(log) || math.IsInf(log, 1) {
-				return quadrature{}, fmt.Errorf("toy: quadrature: the log density at (%v, %v) is %v", a, b, log)
+				return Quadrature{}, fmt.Errorf("toy: quadrature: the log density at (%v, %v) is %v", a, b, log)
 			}
 			q.First, q.Second, q.Mass = append(q.First, a), append(q.Second, b), append(q.Mass, log)
 		}
@@ -54,13 +54,13 @@ func NewQuadrature(logDensity func(first, second float64) float64, first, second
 		}
 	}
 	if !(border < 1e-3) {
-		return quadrature{}, fmt.Errorf("toy: quadrature: %.2g of the mass is at the border of the axes %+v and %+v; make them longer", border, first, second)
+		return Quadrature{}, fmt.Errorf("toy: quadrature: %.2g of the mass is at the border of the axes %+v and %+v; make them longer", border, first, second)
 	}
 	return q, nil
 }
 
 // Moments are the mean and the variance of u1 first + u2 second.
-func (q quadrature) Moments(u1, u2 float64) (mean, variance float64) {
+func (q Quadrature) Moments(u1, u2 float64) (mean, variance float64) {
 	along := make([]float64, len(q.Mass))
 	for i := range along {
 		along[i] = u1*q.First[i] + u2*q.Second[i]
@@ -83,7 +83,7 @@ var squaredRadius95 = -2 * math.Log(0.05)
 
 // Compare is a figure with two panels: draws of the distribution with the ellipse that holds 95% of each approximation,
 // and the standard deviation of w . u for unit vectors u of every angle, exact and approximated.
-func (q quadrature) Compare(approximations ...Approximation) (report.Figure, error) {
+func (q Quadrature) Compare(approximations ...Approximation) (report.Figure, error) {
 	draws := report.New("Posterior of the weights", "w1", "w2")
 	deviations := report.New("Uncertainty of the logit w · x", "angle of x (degrees)", "standard deviation")
 	var x, y []float64
