@@ -455,20 +455,17 @@ func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float6
 		f.folder = filepath.Join(by.folder, fmt.Sprintf("fit-%d", by.fitted))
 	}
 	if err = f.train(ctx); err == nil {
-		err = one.unfinished
-	}
-	if err == nil {
-		err = one.diverged()
+		err = one.failure()
 	}
 	return &Fitted{f}, err
 }
 
-// diverged is the error for networks that diverged.
-func (e *planned) diverged() error {
+// failure is the error for networks that diverged, or have a Gaussian process that could not be finished.
+func (e *planned) failure() error {
 	if e.predictions.Diverged {
 		return fmt.Errorf("%w: %s", train.ErrDiverged, e.predictions.Reason)
 	}
-	return nil
+	return e.unfinished
 }
 
 // Members are the trained networks.
@@ -487,6 +484,8 @@ func (f *Fitted) Members() (all []*nets.Model, err error) {
 func (f *Fitted) Predict(ctx context.Context) ([]Prediction, error) {
 	one := f.fit.first()
 	one.predictions = &Predictions{}
-	err := errors.Join(f.fit.predict(ctx), one.diverged())
-	return one.predictions.Sets, err
+	if err := f.fit.predict(ctx); err != nil {
+		return nil, err
+	}
+	return one.predictions.Sets, one.failure()
 }

@@ -66,9 +66,9 @@ func TestProgramFails(t *testing.T) {
 	measured := deciding(said{Parts: 1})[0]
 	measured.Task.Metrics = []experiment.Metric{experiment.Regression}
 	for says, e := range map[string]experiment.Experiment{
-		"it gave up":                            deciding(said{1, "gives up"})[0],
-		"neither Predictions nor an error":      deciding(said{1, "says nothing"})[0],
-		"none of the 0 sets": measured,
+		"it gave up":                       deciding(said{1, "gives up"})[0],
+		"neither Predictions nor an error": deciding(said{1, "says nothing"})[0],
+		"none of the 0 sets":               measured,
 	} {
 		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want %q", err, says)
