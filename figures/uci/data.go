@@ -184,7 +184,8 @@ func (d Data) splits(set *datasets.Regression) (splits []datasets.Split, err err
 	return splits, err
 }
 
-// meanErrors are the errors of Data.MeanError by Data, and published the sets that they are computed from by name.
+// meanErrors are functions that compute the errors of Data.MeanError once, by Data, and published functions that read the sets which
+// these are computed from once, by name.
 var meanErrors, published sync.Map
 
 // MeanError is that of experiment.Table. It is not known for Year, which may not be at hand. It panics for a data set and
@@ -194,30 +195,22 @@ func (d Data) MeanError(split int) float64 {
 		return math.Inf(1)
 	}
 	d.HeldOut, d.Calibration = false, false // of the same parts
-	all, has := meanErrors.Load(d)
-	if !has {
-		all = d.computeMeanErrors()
-		meanErrors.Store(d, all)
-	}
-	return all.([]float64)[split]
+	all, _ := meanErrors.LoadOrStore(d, sync.OnceValue(d.computeMeanErrors))
+	return all.(func() []float64)()[split]
 }
 
 func (d Data) computeMeanErrors() (all []float64) {
-	set, has := published.Load(d.Name)
-	var err error
-	if !has {
-		set, err = datasets.UCI(d.Name)
-		published.Store(d.Name, set)
-	}
+	read, _ := published.LoadOrStore(d.Name, sync.OnceValues(func() (*datasets.Regression, error) { return datasets.UCI(d.Name) }))
+	set, err := read.(func() (*datasets.Regression, error))()
 	var splits []datasets.Split
 	if err == nil {
-		splits, err = d.splits(set.(*datasets.Regression))
+		splits, err = d.splits(set)
 	}
 	if err != nil {
 		panic(fmt.Errorf("uci: the error of predicting the mean: %w", err))
 	}
 	for _, parts := range splits {
-		all = append(all, set.(*datasets.Regression).MeanError(parts))
+		all = append(all, set.MeanError(parts))
 	}
 	return all
 }

@@ -122,6 +122,7 @@ type holeComparison struct {
 	widths bool
 }
 
+// holesAgainst has three columns for each comparison, of the widths two: the median, and the rank correlations with distance and energy.
 func holesAgainst(x *tables.Index, s tables.Sheet, compared []holeComparison) (report.Table, error) {
 	s.Columns = []string{"Data set"}
 	measures := []struct {
