@@ -323,13 +323,13 @@ func (r *run) sample(ctx context.Context, p *predict.Predictor) (*predict.Predic
 // draw makes the band or map from Samples draws, a few at a time, so that one can see it and stop it.
 func (r *run) draw(ctx context.Context, observe func(update)) error {
 	r.update.Phase, r.update.Step = "drawing", r.update.Steps
-	functions, err := r.sample(ctx, r.functions)
-	if err != nil {
-		return err
-	}
-	shown := functions.Mean
-	if r.Method == "locations" { // its draws have noise of their own at each input
-		shown = nil
+	var shown [][]float64
+	if r.Labels == nil && r.Method != "locations" { // whose draws have noise of their own at each input
+		functions, err := r.sample(ctx, r.functions)
+		if err != nil {
+			return err
+		}
+		shown = functions.Mean
 	}
 	var all []*predict.Prediction
 	for wanted := r.samples(r.Samples) / r.samples(drawnAtOnce); len(all) < wanted; {
