@@ -359,7 +359,7 @@ func (d Dataset) Remarks(name string, set Dataset) (all []string) {
 // hashSeed is that of hashes.
 var hashSeed = maphash.MakeSeed()
 
-// hashes are those of the examples with their answers; none without answers, and of images.
+// hashes has a hash of each example with its answer. Images, and examples without answers, have none.
 func (d Dataset) hashes() (all []uint64) {
 	x, is := d.Inputs.(nets.Floats)
 	if !is || d.Targets == nil && d.Labels == nil {

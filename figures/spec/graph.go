@@ -145,8 +145,8 @@ func (b Graph) Code(s train.Settings, predicted bool) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-// batches are the numbers of examples of the graphs in a digest: few, and those of a whole batch and of the last one of n examples,
-// as a layer may look at its batch.
+// batches are the batch sizes whose graphs are in a digest: FewRows, a whole batch, and the last batch of n examples. A layer may
+// compute something else for each of them.
 func batches(batch, n int) []int {
 	all := []int{FewRows}
 	for _, size := range []int{min(batch, n), n % max(batch, 1)} {

@@ -48,7 +48,7 @@ const formatKey, scaleKey, graphKey, VersionKey = "format", "scale", "graph", "v
 
 // A Scale says how the data's own inputs and targets became those of the network. The zero value is for images.
 type Scale struct {
-	// Shape is that of one input, such as [features]; nil for images, of which nothing but the parameters is kept.
+	// Shape is the shape of one input, such as [features]. It is nil for images, of which a file has the parameters alone.
 	Shape []int `json:"shape"`
 	// Inputs, if not nil, is how inputs were standardised.
 	Inputs *datasets.Scaler `json:"inputs,omitempty"`
@@ -120,7 +120,7 @@ type Answer struct {
 	Probabilities []float64
 }
 
-// answerDraws is the number of draws of an answer, and answerBatch that of the rows that are predicted at once.
+// An answer has answerDraws draws. Of many rows answerBatch are predicted at once.
 const answerDraws, answerBatch = 100, 64
 
 // Open opens the file of a trained network, which experiment.Engine keeps in its folder Networks or Save writes. network is as it was

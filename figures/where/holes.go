@@ -20,7 +20,7 @@ import (
 // holeDatasets are the data sets of question 11. The two loads of Energy are one set of inputs.
 var holeDatasets = append(uci.SmallDatasets(), "kin8nm", "protein")
 
-// holeSettings are those of question 11.
+// holeSettings are the settings of question 11.
 var holeSettings = gapSettings[1:]
 
 // holeSeeds is the number of seeds of each hole of a data set.

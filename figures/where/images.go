@@ -315,8 +315,8 @@ func allStudy() imageStudy {
 	return q
 }
 
-// trainings are the experiments of all arms, all of one seed before the next, and then the later ones. The ensemble is made of the predictions of the plain
-// networks.
+// trainings are the experiments of all arms, first all of one seed, then all of the next, and those of later arms last. The ensemble
+// is made of the predictions of the plain networks.
 func (q imageStudy) trainings() experiment.Experiments {
 	all := slices.Concat(q.arms...)
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int { return cmp.Compare(a.Seed, b.Seed) })
