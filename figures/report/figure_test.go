@@ -311,6 +311,16 @@ func TestForest(t *testing.T) {
 	}
 }
 
+// With fixed axes, too, a bar that is not a number is an error.
+func TestForestRefusesNaN(t *testing.T) {
+	for _, d := range []metrics.Difference{{Mean: math.NaN()}, {Mean: 1, Low: math.NaN(), High: 2}, {Mean: 1, High: math.NaN()}} {
+		table := report.Table{Name: "n", Columns: []string{"Method", "a"}, Rows: []report.Row{{Name: "row", Cells: []report.Cell{{Difference: &d}}}}}
+		if _, err := (report.Forest{Within: 5}).Of(table); err == nil || !strings.Contains(err.Error(), "the bar of row") {
+			t.Errorf("%+v: the error is %v", d, err)
+		}
+	}
+}
+
 // The numbers of a table, with a line for every name in every panel.
 func TestForestOfNumbers(t *testing.T) {
 	number := func(mean, std float64) report.Cell { return report.NumberCell(mean, std, 3) }

@@ -279,8 +279,11 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 				shape = hollow[m.Shape]
 			}
 			clip := func(x float64) float64 { return max(low, min(high, x)) }
-			at := clip(d.Mean)
-			errorBar(p, plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - clip(d.Low), High: clip(d.High) - at}}, m.Colour, shape)
+			at, from, to := clip(d.Mean), clip(d.Low), clip(d.High)
+			if err := finite("the bar of "+row.Name, "end or middle", []float64{from, at, to}); err != nil {
+				return nil, err
+			}
+			errorBar(p, plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - from, High: to - at}}, m.Colour, shape)
 		}
 	}
 	height := []float64{-0.6, float64(len(rows)) - 0.4}
