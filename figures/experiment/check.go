@@ -32,7 +32,7 @@ func (e Experiment) Check() error {
 	}
 	all.add(checkItself(m.Process))
 	if m.Program != nil {
-		all.add(m.Program.Check(e))
+		all.add(checkProgram(m.Program, e))
 	}
 	all.need(m.Program == nil || t.After == nil, "Task.After asks trained networks, and Method.Program has others; leave it out")
 	for i, metric := range t.Metrics {

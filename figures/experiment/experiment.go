@@ -342,6 +342,12 @@ func checkItself(v any) error {
 	return nil
 }
 
+// checkProgram asks a Program what is wrong; a panic of its is an error.
+func checkProgram(p Program, e Experiment) (err error) {
+	defer recovered(&err)
+	return p.Check(e)
+}
+
 // problems collects what is wrong, so that all of it is said at once.
 type problems []error
 

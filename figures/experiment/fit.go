@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/floats"
@@ -34,7 +35,8 @@ type fit struct {
 	// Of FitOne, nil for an experiment of the engine's own.
 	progress func(done float64, note string)
 	each     func(m *nets.Model, at train.Progress)
-	fitted   int // how many trainings a Program has asked for
+	fitted   int         // how many trainings a Program has asked for
+	fitting  atomic.Bool // whether one of them goes on
 
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
@@ -427,7 +429,7 @@ type Fitted struct{ fit *fit }
 // backend, with the checkpoints of its store, and members as replicas of one graph where that is possible. e and d are those that
 // the engine gave to the Program, or changed: other training data, another Seed, another Recipe. progress hears which part of training
 // and prediction is done, from 0 to 1. each, if not nil, is called after each step; such a training has no checkpoints, after which it
-// would miss steps. If networks diverge, the error wraps train.ErrDiverged.
+// would miss steps. A Program calls it for one training after the other, in the same order each time. If networks diverge, the error wraps train.ErrDiverged.
 func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string), each func(m *nets.Model, at train.Progress)) (*Fitted, error) {
 	by := d.by
 	if by == nil {
@@ -436,6 +438,10 @@ func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float6
 	if progress == nil {
 		progress = func(float64, string) {}
 	}
+	if !by.fitting.CompareAndSwap(false, true) {
+		return nil, errors.New("experiment: FitOne is called while another FitOne of the same Program trains; call one after the other")
+	}
+	defer by.fitting.Store(false)
 	e.Method.Program = nil
 	err := e.Check()
 	if err == nil {

@@ -69,6 +69,7 @@ func TestProgramFails(t *testing.T) {
 		"it gave up":                       deciding(said{1, "gives up"})[0],
 		"neither Predictions nor an error": deciding(said{1, "says nothing"})[0],
 		"none of the 0 sets":               measured,
+		"nil *said pointer":                deciding((*said)(nil))[0],
 	} {
 		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want %q", err, says)
@@ -91,7 +92,12 @@ func (fits) Check(experiment.Experiment) error { return nil }
 
 func (f fits) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, _ func(float64, string)) (*experiment.Predictions, error) {
 	*f.heard = nil
-	fitted, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) { *f.heard = append(*f.heard, note) }, nil)
+	fitted, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) {
+		*f.heard = append(*f.heard, note)
+		if _, err := experiment.FitOne(ctx, e, d, nil, nil); strings.Contains(note, "training") && (err == nil || !strings.Contains(err.Error(), "one after the other")) {
+			panic("two trainings of a Program at once")
+		}
+	}, nil)
 	if err == nil && f.stops() {
 		err = errors.New("it stops")
 	}
