@@ -24,10 +24,10 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// decisionSeeds is the number of seeds of each method on each problem, and furtherSeeds that of the bandit's that come after
-// them, for question 6. decisionSteps is the number of training steps in each round, and decisionDraws the number of
+// decisionSeeds is the number of seeds of each method on each problem; furtherSeeds and placeSeeds are those of the bandit's that
+// come after them, for question 6 and then for question 14. decisionSteps is the number of training steps in each round, and decisionDraws the number of
 // functions that a network says.
-const decisionSeeds, furtherSeeds, decisionSteps, decisionDraws = 20, 100, 300, 100
+const decisionSeeds, furtherSeeds, placeSeeds, decisionSteps, decisionDraws = 20, 100, 200, 300, 100
 
 // poolSet and actionSet are the names of the sets from which a decision chooses.
 const poolSet, actionSet = "pool", "actions"
@@ -160,7 +160,7 @@ type Bandits struct {
 }
 
 // Splits implements experiment.Source.
-func (b Bandits) Splits() int { return decisionSeeds + furtherSeeds }
+func (b Bandits) Splits() int { return decisionSeeds + furtherSeeds + placeSeeds }
 
 // Load implements experiment.Source.
 func (b Bandits) Load(_ context.Context, split int) (experiment.Data, error) {
@@ -318,6 +318,11 @@ func called(m experiment.Method, key, name string) experiment.Method {
 	return m
 }
 
+// independent is an agent with a draw of its own for each action.
+func independent(m experiment.Method) agent {
+	return agent{Method: called(m, m.Key+"-independent", m.Name+", independent draws"), independent: true}
+}
+
 // agents are the methods of all questions, density first, and a network of density layers whose choices are random.
 func agents() []agent {
 	var all []agent
@@ -335,8 +340,7 @@ func banditAgents() []agent {
 	for _, k := range []float64{2, 4, 8, 16} {
 		all = append(all, agent{Method: times(k)})
 	}
-	independent := called(methods.DensityMean, "density-mean-independent", "Density, mean energy, independent draws")
-	all = append(all, agent{Method: independent, independent: true})
+	all = append(all, independent(methods.DensityMean))
 	for _, share := range []float64{0, 0.05, 0.1} {
 		greedy := called(methods.Deterministic, fmt.Sprintf("greedy-%g", 100*share), fmt.Sprintf("Greedy, %g%% at random", 100*share))
 		all = append(all, agent{Method: greedy, explore: share})
@@ -377,7 +381,7 @@ func bandit() decisionProblem {
 	}
 }
 
-// runs are the experiments of an agent, one for each seed of question 4 and then for each further one.
+// runs are the experiments of an agent, one for each seed of question 4, then for those of question 6, and of question 14.
 func (p decisionProblem) runs(a agent) experiment.Experiments {
 	small := smallNetwork(p.name, p.noise, decisionSteps, 1e-2, decisionDraws)
 	return experiment.Grid{Preset: small, Change: func(e *experiment.Experiment) {
@@ -419,31 +423,46 @@ func decisionTable(x *tables.Index) (report.Table, error) {
 }
 
 // banditTable answers question 6: the regret of every agent of the bandit on the seeds that came after question 4's, and its
-// ratio to density's, with the bootstrap interval over seeds. All but the later ones are tested against density (Holm).
+// ratio to density's, with the bootstrap interval over seeds. All but the later ones are tested against density (Holm). Then it
+// answers question 14 in the same way, with a family of its own.
 func banditTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds}), Down: true}
-	s.Columns = []string{"Agent", "Regret", "Over density's"}
-	s.Legend = "▲ less, ▽ more regret than density, significant at 5% for all agents together. No mark: not significant, or not tested."
-	regret := func(a agent) tables.Mean {
-		return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[decisionSeeds:])
-	}
-	density := regret(agents()[0])
-	for i, a := range banditAgents() {
-		if i == 0 {
-			s.Add("", a.Name, density, tables.Words("1"))
-			continue
+	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds, "Places": placeSeeds}), Down: true}
+	s.Columns = []string{"Agent", "Regret", "Over the first"}
+	s.Legend = "▲ less, ▽ more regret than the first of its block, significant at 5%: for all agents of the first block together, and for the three tests of the others. No mark: not significant, or not tested."
+	add := func(group, family string, from, to int, first agent, others ...agent) {
+		regret := func(a agent) tables.Mean {
+			return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[from:to])
 		}
-		tested := regret(a).Against(density.Of)
-		tested.NoVerdict = a.later
-		s.Add("", a.Name, tested, over(x.Units(regret(a)), x.Units(density)))
+		base := regret(first)
+		s.Add(group, first.Name, base, tables.Words("1"))
+		for _, a := range others {
+			tested := regret(a).Against(base.Of)
+			tested.Family, tested.NoVerdict = family, a.later
+			s.Add(group, a.Name, tested, over(x.Units(regret(a)), x.Units(base), to-from))
+		}
 	}
+	const six, all = decisionSeeds + furtherSeeds, decisionSeeds + furtherSeeds + placeSeeds
+	density, apart, even := agents()[0], independent(methods.Density), independent(methods.DensityMean)
+	add("", "", decisionSeeds, six, density, banditAgents()[1:]...)
+	add(groupPlaces, groupPlaces, six, all, density, apart, even)
+	add("the same seeds: the place of the noise", groupPlaces, six, all, apart, even)
 	return s.Make(x)
 }
 
-// over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.
-func over(a, b map[int]float64) tables.Cell {
+// groupPlaces names the block of question 14's agents.
+const groupPlaces = "seeds of question 14"
+
+// banditPicture draws question 6.
+func banditPicture(x *tables.Index) (report.Table, error) {
+	t, err := banditTable(x)
+	t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != "" })
+	return t, err
+}
+
+// over is the ratio of the means of two agents, paired over a number of seeds, with its bootstrap interval.
+func over(a, b map[int]float64, seeds int) tables.Cell {
 	of := slices.Sorted(maps.Keys(a))
-	if len(of) < furtherSeeds || !slices.Equal(of, slices.Sorted(maps.Keys(b))) {
+	if len(of) < seeds || !slices.Equal(of, slices.Sorted(maps.Keys(b))) {
 		return tables.Waits
 	}
 	var ours, theirs []float64

@@ -173,7 +173,7 @@ func TestThompson(t *testing.T) {
 
 // Every experiment can be carried out, and its draws are functions.
 func TestDecisionRuns(t *testing.T) {
-	for name, want := range map[string]int{"where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 18 * furtherSeeds} {
+	for name, want := range map[string]int{"where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 18*furtherSeeds + 3*placeSeeds} {
 		list := exhibit(t, name).Runs()
 		ids := map[string]bool{}
 		for k, id := range list.IDs() {
@@ -210,12 +210,13 @@ func TestDecisionOnEngine(t *testing.T) {
 	}
 }
 
-// An agent with twice density's regret on every seed has the ratio 2. Where seeds are missing there is neither ratio nor test.
+// An agent with twice density's regret on every seed has the ratio 2. Where seeds are missing there is neither ratio nor test. The
+// agents of question 14 are compared on its seeds alone.
 func TestBanditTable(t *testing.T) {
 	var list []experiment.Result
-	for k, a := range banditAgents()[:3] {
-		for i, e := range bandit().runs(a)[decisionSeeds+k/2:] {
-			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"regret_500": float64((1 + k) * (100 + i%7))}})
+	for k, a := range append(banditAgents()[:3], independent(methods.Density), independent(methods.DensityMean)) {
+		for _, e := range bandit().runs(a)[decisionSeeds+k/2:] {
+			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"regret_500": float64((1 + k) * (100 + e.Split%7))}})
 		}
 	}
 	table := must.Get(banditTable(tables.Of(list)))(t)
@@ -223,6 +224,15 @@ func TestBanditTable(t *testing.T) {
 		if got := table.Rows[k].Cells; got[1].Text != want || (got[0].Verdict == report.Worse) != (k == 1) {
 			t.Errorf("row %d: %+v", k, got)
 		}
+	}
+	for k, want := range []string{"1", "4.00 [4.00, 4.00]", "5.00 [5.00, 5.00]", "1", "1.25 [1.25, 1.25]"} {
+		row := table.Rows[len(table.Rows)-5+k]
+		if got := row.Cells; got[1].Text != want || (got[0].Verdict == report.Worse) != (want != "1") {
+			t.Errorf("question 14, %s: %+v", row.Name, got)
+		}
+	}
+	if len(must.Get(banditPicture(tables.Of(list)))(t).Rows) != len(table.Rows)-5 {
+		t.Error("the picture is not of question 6 alone")
 	}
 }
 

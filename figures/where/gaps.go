@@ -40,7 +40,7 @@ func Exhibits() tables.Exhibits {
 		tables.Exhibit{Name: "where-images-all", Doc: "does it with all images of CIFAR-10 at half the size, and noise that is alive?", Table: allImageTable, Needs: func() experiment.Experiments { return allStudy().trainings() }},
 		tables.Exhibit{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Table: functionTable, Picture: tables.Picture(prose, report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}, functionFigure)},
 		tables.Exhibit{Name: "where-decisions", Doc: "does density uncertainty lead to better decisions?", Table: decisionTable},
-		tables.Exhibit{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Table: banditTable, Picture: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Least: -50, Within: 300}, banditTable)})
+		tables.Exhibit{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Table: banditTable, Picture: tables.Picture(prose, report.Forest{Axis: "regret, less that of density layers", Least: -50, Within: 300}, banditPicture)})
 }
 
 // gapSeeds is the number of seeds of each gap.
