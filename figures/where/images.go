@@ -273,6 +273,8 @@ type imageStudy struct {
 	ensemble experiment.Experiment
 	levels   []imageLevel
 	scores   []tables.Number
+	untested []string // names of compared scores
+	bound    float64  // for answer; 0 for none
 	// void says whether a level has no verdict, by the rule of the question. of is the mean of a metric.
 	void func(l imageLevel, plain experiment.Experiments, of func(runs experiment.Experiments, metric string) float64) bool
 }
@@ -298,7 +300,7 @@ func fewStudy() imageStudy {
 
 // allStudy is question 12.
 func allStudy() imageStudy {
-	q := imageStudy{name: "where-images-all", ensemble: allRuns(methods.Ensemble, "", 0)[0]}
+	q := imageStudy{name: "where-images-all", ensemble: allRuns(methods.Ensemble, "", 0)[0], untested: []string{experiment.MetricECE, "brier"}, bound: 0.01}
 	q.scores = append(slices.Clone(imageScores[:comparedScores+1]), imageScore("Accuracy", experiment.MetricAccuracy, true),
 		imageScore("AUROC, SVHN, by energy", "ood_"+cifar.SVHNExcerpt+"_auroc"+cifar.ByEnergy, true), imageScores[len(imageScores)-1])
 	q.arms = []experiment.Experiments{allRuns(methods.Deterministic, "", 0), allRuns(methods.MCDropout, "", 0)}
@@ -391,10 +393,11 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	if slices.ContainsFunc(x.Results(q.arms[0]), func(r experiment.Result) bool { return r.Metrics[cifar.MetricTemperature] > 0 }) {
 		add(methods.Deterministic.Name+", temperature", q.arms[0], cifar.TemperedEnding)
 	}
+	missing := len(complete) < len(q.arms)
 	for _, l := range q.levels {
 		cells := slices.Repeat([]tables.Cell{tables.Waits}, len(q.scores))
 		if of(l.ours, experiment.MetricNLL).Complete() && of(l.theirs, experiment.MetricNLL).Complete() {
-			void := len(complete) < len(q.arms) || q.void(l, q.arms[0], mean)
+			void := missing || q.void(l, q.arms[0], mean)
 			if void {
 				s.Measured = append(s.Measured, fmt.Sprintf("Without a verdict, by the rule: %s.", l.name))
 			}
@@ -404,7 +407,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 					continue
 				}
 				d := imageDifference(score.Name, l.ours, l.theirs, complete, of)
-				cells[k] = tables.Difference{Difference: d, Family: score.Name, Higher: score.Higher, NoVerdict: void}
+				cells[k] = tables.Difference{Difference: d, Family: score.Name, Higher: score.Higher, NoVerdict: void || slices.Contains(q.untested, score.Name)}
 			}
 		}
 		s.Add("density less its mean-energy control", l.name, cells...)
@@ -412,7 +415,35 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	if lacking != nil {
 		return s.Table, lacking
 	}
-	return s.Make(x)
+	t, err := s.Make(x)
+	if err == nil && q.bound > 0 && !missing {
+		t.Measured = append(t.Measured, fmt.Sprintf("Answer, by the rule: %s.", q.answer(t.Rows[len(t.Rows)-len(q.levels):])))
+	}
+	return t, err
+}
+
+// answer is question 12's, from the rows of its levels, in which tested cells alone have a Difference: none of a void level.
+func (q imageStudy) answer(levels []report.Row) string {
+	void, better, worse, bounded := true, false, false, true
+	for _, row := range levels {
+		for _, c := range row.Cells {
+			if d := c.Difference; d != nil {
+				void, better, worse = false, better || c.Verdict == report.Better, worse || c.Verdict == report.Worse
+				bounded = bounded && -q.bound <= d.Low && d.High <= q.bound
+			}
+		}
+	}
+	switch {
+	case void:
+		return "void"
+	case worse:
+		return "worse"
+	case better:
+		return "place"
+	case bounded:
+		return "amount"
+	}
+	return "undecided"
 }
 
 func imageTable(x *tables.Index) (report.Table, error)    { return fewStudy().table(x) }

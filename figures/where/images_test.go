@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
@@ -53,8 +55,8 @@ func TestFewImages(t *testing.T) {
 	}
 }
 
-// Question 12 trains log-variances at two rates. An ensemble is made of the predictions of its plain networks, which have a line
-// with a temperature, and nothing is said of corrupted images.
+// Question 12 trains log-variances at two rates. Of a store with its runs in small the table has every reported number, and an
+// ensemble of the plain networks' predictions.
 func TestAllImages(t *testing.T) {
 	q := allStudy()
 	for i, want := range map[int]float64{2: 2, 3: 2, 4: 200. / 30, 5: 200. / 30} {
@@ -64,41 +66,57 @@ func TestAllImages(t *testing.T) {
 		}
 	}
 	small := func(e *experiment.Experiment) {
-		e.Recipe.Epochs, e.Task.Data = 1, halfImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100}}}
+		e.Recipe.Epochs, e.Task.Data = 4, halfImages{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: 40, TestN: 20, HeldOut: 20, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100}}}
+		e.Task.Network = nets.ResNet{Widths: []int{4}, Blocks: []int{1}}
 	}
 	q.arms[0] = q.arms[0].Change(small)
 	small(&q.ensemble)
-	mild := q.arms[2][0]
-	small(&mild)
-	list := experiment.Experiments{q.arms[0][0], mild}
-	for _, runs := range q.later {
-		e := runs[0]
-		small(&e)
-		e.Recipe.Epochs, e.Task.Network = 4, nets.ResNet{Widths: []int{4}, Blocks: []int{1}}
-		list = append(list, e)
+	for i, score := range q.scores { // house numbers are left out here
+		q.scores[i].Name = strings.Replace(score.Name, cifar.SVHNExcerpt, cifar.CIFAR100, 1)
 	}
-	found := must.Get(experiment.Engine{}.Run(t.Context(), list...))(t)
-	for _, r := range found[1:] {
-		for _, score := range q.scores { // but for house numbers, which are left out here
-			name := strings.Replace(score.Name, cifar.SVHNExcerpt, cifar.CIFAR100, 1)
-			closed := r.Method == methods.Laplace.Name && name == mutualInformation || r.Method != mild.Method.Name && strings.HasSuffix(name, cifar.ByEnergy)
-			if _, has := r.Metrics[name]; has == closed {
-				t.Errorf("%s has %s: %t", r.Method, name, has)
+	list := q.arms[0]
+	for i, runs := range append(q.later, q.arms[2]) {
+		list = append(list, runs[:1].Change(small)...)
+		if i < len(q.later) {
+			q.later[i] = list[len(list)-1:]
+		}
+	}
+	store := &experiment.Store{Folder: t.TempDir()}
+	must.Get(experiment.Engine{Store: store}.Run(t.Context(), list...))(t)
+	all := must.Get(store.Results())(t)
+	for _, e := range list {
+		for _, score := range q.scores {
+			name, has := score.Name, true
+			switch e.Method.Key {
+			case methods.Density.Key + "-mild":
+			case methods.Laplace.Key:
+				has = name != mutualInformation && !strings.HasSuffix(name, cifar.ByEnergy) // closed form
+			default:
+				has = !strings.HasSuffix(name, cifar.ByEnergy)
+			}
+			if _, found := all[e.ID()].Metrics[name]; found != has {
+				t.Errorf("%v has %s: %t", e, name, found)
 			}
 		}
 	}
-	all, r := map[string]experiment.Result{}, found[0]
-	r.Metrics[cifar.MetricTemperature], r.Metrics["nll"+cifar.TemperedEnding] = 2, 1
-	for _, id := range q.arms[0].IDs() {
-		r.ID = id
-		all[id] = r
+	var mixed []float64
+	var labels []int
+	for _, e := range q.arms[0] {
+		test := must.Get(must.Get(all[e.ID()].Predictions())(t).Set(cifar.TestSet))(t)
+		labels = test.Labels
+		mixed = append(mixed, make([]float64, len(test.Probabilities)-len(mixed))...)
+		floats.AddScaled(mixed, 1./fewSeeds, test.Probabilities)
 	}
 	table := must.Get(q.table(tables.NewIndex(all)))(t)
 	names, text := []string{}, ""
 	for _, row := range table.Rows {
 		names, text = append(names, row.Name), text+fmt.Sprint(row)
+		if want := metrics.CategoricalNLL(mixed, 10, labels); row.Name == methods.Ensemble.Name && math.Abs(row.Cells[0].Value.Mean-want) > 1e-9 {
+			t.Errorf("the ensemble has the NLL %v, and not %g", row.Cells[0], want)
+		}
 	}
-	if want := []string{"Deterministic", "Deep Ensemble", "Deterministic, temperature"}; !slices.Equal(names, want) || strings.Contains(text, "NaN") {
+	want := []string{methods.Deterministic.Name, methods.Laplace.Name, methods.LaplaceDraws.Name, methods.SWAG.Name, methods.Ensemble.Name, "Deterministic, temperature"}
+	if !slices.Equal(names, want) || strings.Contains(text, "NaN") {
 		t.Errorf("the rows are %v", table.Rows)
 	}
 }
@@ -254,7 +272,6 @@ func TestImageTable(t *testing.T) {
 }
 
 func TestImageTableVerdicts(t *testing.T) {
-	few, all := fewStudy(), allStudy()
 	changed := func(key, metric string, value float64) func(experiment.Experiment, map[string]float64) {
 		return func(e experiment.Experiment, found map[string]float64) {
 			if e.Method.Key == key {
@@ -263,24 +280,71 @@ func TestImageTableVerdicts(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		q            imageStudy
 		change       func(e experiment.Experiment, found map[string]float64)
 		first, later string
 	}{
-		"without noise": {few, changed(startingAt(methods.DensityMean, 0.01).Key, mutualInformation, 0.009), "", report.Better},
-		"not too sure":  {few, changed(methods.Deterministic.Key, "train_nll", 0.45), "", ""},
-		"diverged": {few, func(e experiment.Experiment, found map[string]float64) {
+		"without noise": {changed(startingAt(methods.DensityMean, 0.01).Key, mutualInformation, 0.009), "", report.Better},
+		"not too sure":  {changed(methods.Deterministic.Key, "train_nll", 0.45), "", ""},
+		"diverged": {func(e experiment.Experiment, found map[string]float64) {
 			if e.Method.Equal(methods.Rank1) && e.Seed == 3 {
 				found[experiment.MetricNLL] = math.NaN()
 			}
 		}, "", ""},
-		"without noise, mild": {all, changed("density-mild", mutualInformation, 0.009), "", report.Better},
-		"ruined by noise":     {all, changed("density-full", experiment.MetricAccuracy, 0.669), report.Better, ""},
-		"not ruined":          {all, changed("density-full", experiment.MetricAccuracy, 0.671), report.Better, report.Better},
 	} {
-		rows := rowsOf(t, c.q, madeImages(c.q, 0, c.change))
+		rows := rowsOf(t, fewStudy(), madeImages(fewStudy(), 0, c.change))
 		if got, later := rows[0].Cells[0], rows[1].Cells[0]; got.Verdict != c.first || later.Verdict != c.later || got.Text != later.Text {
 			t.Errorf("%s: %+v and %+v", name, got, later)
+		}
+	}
+}
+
+// Question 12 has each of its answers, of which calibration is no part.
+func TestAllImagesAnswer(t *testing.T) {
+	svhn := "ood_" + cifar.SVHNExcerpt + "_auroc"
+	for name, c := range map[string]struct {
+		mild, full map[string]float64 // of density less those of mean, which has 0.02 nats of mutual information, and the plain accuracy
+		spread     float64            // of seeds
+		diverged   string
+		want       string
+	}{
+		"equal":                     {spread: 0.001, want: "amount"},
+		"equal in means":            {spread: 0.01, want: "undecided"},
+		"small and significant":     {mild: map[string]float64{svhn: 0.0095}, spread: 0.001, want: "place"},
+		"not bounded, not decided":  {mild: map[string]float64{svhn: 0.0095}, spread: 0.004, want: "undecided"},
+		"a lower NLL":               {mild: map[string]float64{"nll": -0.02}, spread: 0.001, want: "place"},
+		"a lower area as well":      {mild: map[string]float64{"nll": -0.02}, full: map[string]float64{svhn: -0.02}, spread: 0.001, want: "worse"},
+		"which is void":             {mild: map[string]float64{"nll": -0.02}, full: map[string]float64{svhn: -0.02, experiment.MetricAccuracy: -0.031}, spread: 0.001, want: "place"},
+		"almost ruined":             {full: map[string]float64{svhn: -0.02, experiment.MetricAccuracy: -0.029}, spread: 0.001, want: "worse"},
+		"void is not bounded":       {full: map[string]float64{"nll": -0.02, mutualInformation: -0.011}, spread: 0.001, want: "amount"},
+		"no noise, and ruined":      {mild: map[string]float64{mutualInformation: -0.011}, full: map[string]float64{experiment.MetricAccuracy: -0.031}, spread: 0.001, want: "void"},
+		"calibration":               {mild: map[string]float64{experiment.MetricECE: 0.2, "brier": 0.2}, spread: 0.001, want: "amount"},
+		"significant but for Holm":  {mild: map[string]float64{"nll": -0.0070}, spread: 0.0032, want: "undecided"}, // p = 0.04
+		"where full is void":        {mild: map[string]float64{"nll": -0.0070}, full: map[string]float64{mutualInformation: -0.011}, spread: 0.0032, want: "place"},
+		"a run of dropout diverged": {spread: 0.001, diverged: methods.MCDropout.Key},
+	} {
+		q := allStudy()
+		x := madeImages(q, 0, func(e experiment.Experiment, found map[string]float64) {
+			by := map[string]map[string]float64{"density-mild": c.mild, "density-full": c.full}[e.Method.Key]
+			found[mutualInformation] += by[mutualInformation]
+			found[experiment.MetricAccuracy] += by[experiment.MetricAccuracy]
+			for _, s := range imageScores[:comparedScores] {
+				found[s.Name] = 0.5 + by[s.Name] + c.spread*(float64(e.Seed)-2)
+				for part := range imageParts {
+					found[withoutPart(s.Name, part)] = found[s.Name]
+				}
+			}
+			if e.Method.Key == c.diverged && e.Seed == 4 {
+				found[experiment.MetricNLL] = math.NaN()
+			}
+		})
+		table := must.Get(q.table(x))(t)
+		if got, want := table.Measured[len(table.Measured)-1], "Answer, by the rule: "+c.want+"."; (got == want) != (c.want != "") || c.want == "" && strings.HasPrefix(got, "Answer") {
+			t.Errorf("%s: %s Want %s", name, got, want)
+		}
+		for _, row := range table.Rows[len(table.Rows)-2:] {
+			if row.Cells[1].Difference != nil || row.Cells[2].Difference != nil || c.want == "" && row.Cells[0].Difference != nil {
+				t.Errorf("%s: a verdict in %+v", name, row)
+			}
 		}
 	}
 }
