@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -31,8 +32,7 @@ func NewOutcomes(probs []float64, classes int, labels []int) Outcomes {
 	o := Outcomes{Confidence: make([]float64, len(labels)), Right: make([]bool, len(labels))}
 	for i, label := range labels {
 		r := row(probs, classes, i)
-		best := floats.MaxIdx(r)
-		o.Confidence[i], o.Right[i] = r[best], best == label
+		o.Confidence[i], o.Right[i] = slices.Max(r), floats.MaxIdx(r) == label
 	}
 	return o
 }

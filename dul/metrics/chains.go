@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -89,11 +88,7 @@ type halves struct {
 
 // newHalves ranks the draws of all halves together. If one is NaN, so are W and V.
 func newHalves(all [][]float64) halves {
-	draws, n := slices.Concat(all...), len(all[0])
-	if floats.HasNaN(draws) {
-		return halves{within: math.NaN(), total: math.NaN()}
-	}
-	scores := Midranks(draws)
+	scores, n := Midranks(slices.Concat(all...)), len(all[0])
 	for i, rank := range scores {
 		scores[i] = distuv.UnitNormal.Quantile((rank - 0.375) / (float64(len(scores)) + 0.25))
 	}

@@ -102,15 +102,15 @@ func Holm(p []float64) []float64 {
 // values share the mean of their ranks (Spearman 1904; Kendall 1948 for ties). It is 1 if y increases with x. It is NaN
 // if all values of one list are equal.
 func Spearman(x, y []float64) float64 {
-	if floats.HasNaN(x) || floats.HasNaN(y) {
-		return math.NaN()
-	}
 	return stat.Correlation(Midranks(x), Midranks(y), nil)
 }
 
-// Midranks returns the ranks of values, from 1; equal values share the mean of their ranks. Spearman is Pearson's correlation of
-// them, which is faster to compute for many permutations.
+// Midranks returns the ranks of values, from 1, in their order; equal values share the mean of their ranks. If a value is
+// NaN, all are. Spearman is Pearson's correlation of them, which is faster to compute for many permutations.
 func Midranks(values []float64) []float64 {
+	if floats.HasNaN(values) {
+		return slices.Repeat([]float64{math.NaN()}, len(values))
+	}
 	ranks := make([]float64, len(values))
 	order := ascending(values)
 	for first := 0; first < len(order); {
