@@ -204,8 +204,8 @@ type Augmentation struct {
 }
 
 // Draw returns the window of an image in an epoch: its top row dy and left column dx in the padded image, independent
-// and uniform on 0, ..., 2 Pad, and whether to mirror it, with probability 1/2 if Flip. From an image src, with q = 31
-// - x if flip and q = x otherwise, package train computes
+// and uniform on 0, ..., 2 Pad, and whether to mirror it, with probability 1/2 if Flip. From an image src, with q =
+// width - 1 - x if flip and q = x otherwise, package train computes
 //
 //	dst[c, y, x] = src[c, y + dy - Pad, q + dx - Pad], or 0 outside of src;
 //

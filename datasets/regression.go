@@ -24,8 +24,9 @@ type Regression struct {
 	N, D int
 }
 
-// Check returns an error if N, D, Columns and the lengths of X, Y and Features do not match, if a value is NaN or
-// infinite (except for an input that may be missing), or if all targets are equal.
+// Check returns an error if N, D, Columns and the lengths of X, Y and Features do not match or are 0, if two Features
+// have one name, if a value is NaN or infinite (except NaN for an input that may be missing), or if all targets are
+// equal up to rounding.
 func (r *Regression) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: set %q: "+format, append([]any{r.Name}, args...)...)

@@ -66,17 +66,17 @@ type Density struct {
 	// InitStd is the initial value of sqrt(gamma) and sqrt(beta), the posterior standard deviations; 0 means 1e-3
 	// (section 4; the appendix has 0.1 for UCI).
 	InitStd float64
-	// Noise is the distribution of epsilon/sqrt(gamma) and eta/sqrt(beta); nil means stochastic.Gaussian(). The
-	// authors' code draws stochastic.Uniform01(). If its variance is v, the noise of the layer has v times the variance
-	// below. The KL stays that of Gaussians.
+	// Noise is the distribution of the numbers that are multiplied by sqrt(Var) of Dense or Conv; nil means
+	// stochastic.Gaussian(). With mean m and variance v, the output has the mean w . h + b + m sqrt(Var) and the
+	// variance v Var. The authors' code draws stochastic.Uniform01(). The KL stays that of Gaussians.
 	Noise stochastic.Distribution
 	// Gradients says which parameters the two objectives train.
 	Gradients GradientFlow
 	// MeanEnergy replaces E(h) in the noise by the mean energy of the training examples, the same for every input. It
 	// is a control with as much noise on average; neither the paper nor the authors' code has it. Training uses the
-	// mean over the batch (in Conv also over positions), evaluation a running mean of these. The reported energies and
-	// the log-likelihood do not change. Replicas must have equally many examples, because the mean of a batch counts
-	// padded rows.
+	// mean over the batch (in Conv also over positions), evaluation its running mean (params.Follow, from D/2). The
+	// reported energies and the log-likelihood do not change. Give replicas equally many examples: the mean of a batch
+	// counts padded rows, and nothing checks this.
 	MeanEnergy bool
 
 	// Switches of the authors' code, and an ablation.
@@ -119,8 +119,8 @@ type Density struct {
 //	Cov[f^j(h), f^j(g)] = gamma^j/2 h' L D L' g + beta^j
 //
 // At each single h, f(h) has the same distribution as above. If all inputs have the same energy (MeanEnergy,
-// energy.Constant), W' is 0 and all noise is in the bias. With Clip, with noise that is not Gaussian and with the
-// mixtures of package energy there are no such draws, and Dense panics.
+// energy.Constant), W' is 0 and all noise is in the bias. Without MeanEnergy, Clip and the mixtures of package energy
+// have no such draws; neither has noise that is not Gaussian. Dense then panics.
 //
 // The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)), its energy and, if the energy model has one, log
 // p_energy(h) to the graph's stochastic.LayerLosses. It panics on invalid settings, as GoMLX's graph-building functions
@@ -302,9 +302,8 @@ func (l Density) withDefaults() Density {
 }
 
 // EnergyMultiplyAdds counts the multiply-adds of the layer's energy model for one image of channels x height x width
-// pixels and window w, in prediction (forward) and in a training step (training). Training adds as many for the
-// gradient of the parameters and, unless Detached, as many again for the gradient of the input. Both are 0 if the
-// energy model has no method MultiplyAdds.
+// pixels and window w. A training step takes 3 times as many as the forward computation, for the gradients of the
+// parameters and of the input; if Detached, twice as many. Both are 0 if the energy model has no method MultiplyAdds.
 func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width int) (forward, training int) {
 	counted, ok := l.withDefaults().Energy.(interface {
 		MultiplyAdds(channels int, w conv.Window, height, width int) int

@@ -12,9 +12,9 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// Column returns a list of numbers as a tensor, nil for a nil list. A *[]float64, or a *[][]float64 whose rows are
-// equally long, becomes float32 if that loses nothing, as for outputs of networks, else float64. A *[]int becomes
-// int32.
+// Column returns the list that a *[]float64, *[][]float64 or *[]int points to as a tensor, [N] or [rows, columns]; nil
+// for a nil list and for any other type. Rows must be equally long. Numbers become float32 if that loses nothing, as
+// for outputs of networks, else float64; integers become int32.
 func Column(list any) *tensors.Tensor {
 	values, dims := []float64(nil), []int(nil)
 	switch list := list.(type) {
@@ -44,8 +44,8 @@ func Column(list any) *tensors.Tensor {
 	return params.FromFloat64(shapes.Make(dtype, dims...), values)
 }
 
-// SetColumn sets the list to the numbers of a tensor made by Column. It is an error if the tensor has another type or
-// shape.
+// SetColumn sets the nil list that a pointer to one of these types points to from a tensor of Column. It is an error
+// if the tensor has another type or shape.
 func SetColumn(list any, t *tensors.Tensor) error {
 	if labels, is := list.(*[]int); is {
 		return tensors.ConstFlatData(t, func(narrow []int32) {

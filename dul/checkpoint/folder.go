@@ -44,7 +44,7 @@ type Folder struct {
 const lockName = ".lock"
 
 // Open creates the folder at path if necessary, locks it, and removes unfinished files of killed runs. Save will keep
-// the newest `keep` checkpoints. It is an error if another process has the folder open.
+// the newest `keep` checkpoints, or all if keep is below 1. It is an error if a process has the folder open.
 func Open(path string, keep int) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("checkpoint: making the folder: %w", err)

@@ -21,7 +21,8 @@ import (
 // Padding zeros on each side.
 type Window struct{ Size, Stride, Padding int }
 
-// Same returns the window of odd size with padding size/2. At stride 1 the result has the size of the image.
+// Same returns the window of a size with padding size/2. If size is odd and stride 1, the result has the size of the
+// image.
 func Same(size, stride int) Window { return Window{Size: size, Stride: stride, Padding: size / 2} }
 
 // Pixels returns the number of pixels in the window, Size^2.
@@ -213,7 +214,8 @@ func Layer(s *model.Scope, x *graph.Node, c Spec) *graph.Node {
 	return AddBias(s, Convolve(x, kernel, c.Window), c, fanIn)
 }
 
-// AddBias adds the parameter "bias" to the output y of a convolution, unless c.NoBias.
+// AddBias adds the parameter "bias", as in Layer, to the output y of a convolution, [filters, batch, height, width],
+// unless c.NoBias.
 func AddBias(s *model.Scope, y *graph.Node, c Spec, fanIn int) *graph.Node {
 	if c.NoBias {
 		return y

@@ -27,7 +27,7 @@ type ConvTerms struct {
 }
 
 // Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w. A masked convolution
-// replaces the product L^T h (section 2.4). For windows of odd size, at stride 1 and with zero padding,
+// replaces the product L^T h (section 2.4). It has the size of w, stride 1 and zero padding:
 //
 //	z = x + conv(x, kernel * mask)
 //	E[i, j] = 1/2 sum_c z[c, i, j]^2 / exp(log variance_c)
@@ -44,7 +44,7 @@ type ConvTerms struct {
 // corner under a 3 x 3 window. The mean also depends on pixels outside the window, since each z sees its own masked
 // window. So a layer's Var = gamma E(h) + beta holds given the image, but E is no function of h alone.
 //
-// Kernel and log variances start at zero: Sigma = I.
+// Kernel and log variances start at zero: Sigma = I. Conv panics if the size of w is even.
 func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	if w.Size%2 == 0 {
 		panic(fmt.Errorf("energy.LDL: a window of size %d has no centre; the masked convolution needs an odd size", w.Size))

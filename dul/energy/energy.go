@@ -3,8 +3,8 @@
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// Unlike in the paper, variances are at least about 1e-4. Otherwise the variance of a feature that is always zero would
-// go to 0.
+// Unlike in the paper, the variances in D, or of a feature, are at least 1e-4. Otherwise the variance of a feature that
+// is always zero would go to 0.
 package energy
 
 import (

@@ -74,7 +74,8 @@ const mostEnergyError = 1000
 // size is tuned again. After the warm-up nothing changes, so that the kept draws are those of a Markov chain. Start the
 // chains far from each other; otherwise metrics.SplitRHat says little.
 //
-// It is an error if the log density at a start is NaN or infinite, if density fails, or if ctx is cancelled.
+// It is an error if o is out of range, if there is no start or starts differ in length, if the log density at a start
+// is NaN or infinite, if density fails, or if ctx is cancelled.
 func Sample(ctx context.Context, density Density, start [][]float64, o Options) (*Chains, error) {
 	if err := o.check(start); err != nil {
 		return nil, err

@@ -38,8 +38,8 @@ type Posterior struct {
 }
 
 // NewPosterior returns the posterior of a model of nets.NewReplicas, with one replica for each chain. It sets the
-// model's DType to Float64. It is an error if the network has noise, if inputs are not nets.Floats or if targets are
-// not real numbers. Call Close to free it.
+// model's DType to Float64. Another model, a network with noise, inputs that are not nets.Floats and missing targets
+// are errors. Call Close to free it.
 func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	x, is := data.Inputs.(nets.Floats)
 	switch {
@@ -155,7 +155,8 @@ func (p *Posterior) Start(of ...*nets.Model) ([][]float64, error) {
 	return chains, nil
 }
 
-// Set sets the parameters of the model's replicas to those of the chains, for predicting.
+// Set sets the parameters of the model's replicas to those of the chains, at[chain][dimension], for predicting. It
+// panics unless there is a row for each replica.
 func (p *Posterior) Set(at [][]float64) error {
 	first := 0
 	for k, v := range p.variables {

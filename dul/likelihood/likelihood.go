@@ -68,9 +68,10 @@ type Rescaler interface {
 	Rescale(unit, zero float64) Likelihood
 }
 
-// Rescaled returns the likelihood of standardised targets t = (y - zero) / unit, where l is the likelihood of y: the result of
-// Rescale if l is a Rescaler, and otherwise l. If the targets are standardised, a type from outside this package with
-// numbers in its fields must be a Rescaler, since nobody else knows their unit. A Classification need not be one.
+// Rescaled returns the likelihood of standardised targets t = (y - zero) / unit, where l is the likelihood of y: the
+// result of Rescale if l is a Rescaler, and otherwise l. It is an error if Rescale returns another type or invalid
+// settings, or if l is no Rescaler although its type, from outside this package, has a field with a real number, whose
+// unit is unknown. A Classification need not be a Rescaler.
 func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
 	if unit == 1 && zero == 0 {
 		return l, nil
@@ -204,9 +205,9 @@ func Correct(l Classification, s *model.Scope, outputs, labels *graph.Node) *gra
 	return graph.ConvertDType(graph.Equal(chosen, labels), logits.DType())
 }
 
-// Categorical is p(y | outputs) = softmax(outputs)_y. The outputs are logits, the targets labels from 0, [..., batch,
-// 1]. In training, baselines.DUE returns several draws of the logits, [draws, ..., batch, Classes]; NLL is then the
-// mean over the draws.
+// Categorical is p(y | outputs) = softmax(outputs)_y of at least 2 classes. The outputs are logits, the targets labels
+// from 0, [..., batch, 1]. In training, baselines.DUE returns several draws of the logits, [draws, ..., batch,
+// Classes]; NLL is then the mean over the draws.
 type Categorical struct{ Classes int }
 
 // Check implements Checker.

@@ -13,9 +13,9 @@ import (
 const HeadScope = "/model/network/output"
 
 // WithHead returns the architecture with hidden layers of one family and a last layer of another, the head. An MLP
-// becomes a ResidualMLP of as many layers, and must have hidden layers of one width. In other networks the head
-// replaces the dense layer in HeadScope; that there is one such layer, applying the network checks. If the head has a method
-// Conv, it also makes the convolutions.
+// becomes a ResidualMLP of the same width and depth; without hidden layers, or with different widths, it is an error.
+// In other networks the head replaces the dense layer at HeadScope; Apply panics unless there is exactly one. If the
+// head has a method Conv, it also makes the convolutions.
 func WithHead(architecture Architecture, hidden, head Layers) (Network, error) {
 	if mlp, is := architecture.(MLP); is {
 		for _, width := range mlp.Widths {

@@ -324,8 +324,8 @@ func (m *Model) With(network Network) *Model {
 	return &other
 }
 
-// NoiseVariances returns the trained variances sigma^2 of likelihood.Gaussian, one for each replica. It is an error
-// before training.
+// NoiseVariances returns the variances sigma^2 of likelihood.Gaussian, one for each replica. It is an error with
+// another likelihood, or if the model was never used.
 func (m *Model) NoiseVariances() ([]float64, error) {
 	const path = "/model/" + likelihood.LogVariance
 	if m.Store.GetVariable(path) == nil {

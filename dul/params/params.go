@@ -30,7 +30,7 @@ const (
 	// no weight decay.
 	Variational Role = "variational"
 	// Generative is a parameter omega of an energy model, trained by the generative objective sum_i log p_energy(h_i;
-	// omega) + log p(omega).
+	// omega). Weight decay stands for the paper's log p(omega).
 	Generative Role = "generative"
 	// Likelihood is a parameter of the observation model, such as the log
 	// noise variance of a regression.
@@ -166,7 +166,8 @@ func Statistic(s *model.Scope, like *graph.Node, name string, initial Initial, d
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
-// Set sets the store's variable at path, such as "/model/output/weights", or creates it.
+// Set gives the store's variable at path, such as "/model/output/weights", the value, its shape and its type; without
+// such a variable it creates one, without a role.
 func Set(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
 	v := store.GetVariable(path)
 	if v == nil {
@@ -255,7 +256,8 @@ func seedsOf(store *model.Store) []uint64 {
 	return Seeds(store)
 }
 
-// Seeds returns the seeds of SetSeeds, nil if it was not called.
+// Seeds returns the seeds of the store's parameters: those of SetSeeds, or else the random one that the first parameter
+// drew; nil before.
 func Seeds(store *model.Store) []uint64 {
 	value, found := store.GetParam(seedsKey)
 	if !found {
@@ -391,9 +393,9 @@ func Uniform(bound float64) Initial {
 	}
 }
 
-// Orthogonal gives a [rows, columns] matrix, rows <= columns, random orthonormal rows: the Q factor of a Gaussian
-// matrix, whose distribution is uniform because R's diagonal is made positive. If there are more rows than columns,
-// each block of `columns` rows is orthonormal.
+// Orthogonal is an Initial that gives a [rows, columns] matrix random orthonormal rows: the Q factor of a Gaussian
+// matrix, which is uniform because R's diagonal is made positive. If there are more rows than columns, each block of
+// `columns` rows is orthonormal.
 func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
 	rows, columns := dims[0], dims[1]
 	for first := 0; first < rows; first += columns {
@@ -433,9 +435,9 @@ func Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return ops.Affine(x, w, Bias(s, x, units))
 }
 
-// Bias returns the parameter b of a dense layer for inputs x, [..., 1, units]. Its initial values are drawn from
-// U(-1/sqrt(in), 1/sqrt(in)), as in PyTorch's linear layers. With 0, all ReLUs of the first layer would have their kink
-// at the input 0; the activations, and with them the energy of the next layer's input, would vanish there.
+// Bias returns the parameter "bias" of a dense layer, [..., 1, units], for its inputs x, [..., batch, in]. Its initial
+// values are drawn from U(-1/sqrt(in), 1/sqrt(in)), as in PyTorch's linear layers. With 0, all ReLUs of the first layer
+// would have their kink at the input 0, and the energy of the next layer's input would vanish there.
 func Bias(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	bound := 1 / math.Sqrt(float64(x.Shape().Dim(-1)))
 	return New(s, x, "bias", Weight, Uniform(bound), 1, units)

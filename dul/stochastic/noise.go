@@ -34,10 +34,10 @@ const (
 // SetNoiseSource makes n the source of all noise in the graph g. The default is InGraph.
 func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
 
-// Draw returns noise [..., rows, columns] from the graph's source, with the replica axes and type of like. The entries
-// of one example must be next to each other along the axis of examples (see Seeded). It panics if d returns another
-// shape. If rows is shapes.DynamicDim, unknown until the graph is executed, the noise has the rows of like, and the
-// source must be InGraph; otherwise Draw panics.
+// Draw returns noise [..., rows, columns] from the graph's source, with the replica axes and type of like. If the rows
+// or columns belong to examples, those of one example must be neighbours, so that Seeded can tell them apart. If rows
+// is shapes.DynamicDim, unknown until the graph is executed, the noise has the rows of like. Draw panics if d returns
+// another shape, and for DynamicDim unless the source is InGraph.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
 	shape, source := likeNoise(like, rows, columns), sourceOf(like.Graph())
 	if rows == shapes.DynamicDim {
@@ -99,8 +99,8 @@ func HasNoise(g *graph.Graph) bool {
 }
 
 // InGraph draws noise in the graph, from the store's random state (model.Store.SetRNGStateFromSeed). It is for
-// accelerators, where sending noise from the host costs more than drawing it. Each draw uses 32 random bits, as the
-// host's do, and depends only on its number.
+// accelerators, where sending noise from the host costs more than drawing it. Each number uses 32 random bits, as the
+// host's do, and depends only on the seed, the number of the draw and its place in it.
 type InGraph struct {
 	like *graph.Node // whose rows are the noise's, if their number is unknown
 }
