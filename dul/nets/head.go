@@ -87,6 +87,11 @@ func (h Headless) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return h.Layers.Dense(s, x, units)
 }
 
+// Norm is the batch normalisation of the family, or else conv.BatchNorm.
+func (h Headless) Norm(s *model.Scope, x *graph.Node) *graph.Node {
+	return positions{layers: h.Layers}.Norm(s, x)
+}
+
 // Conv implements ConvLayers. It panics if the family has no convolution.
 func (h Headless) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	convolution, has := h.Layers.(ConvLayers)
