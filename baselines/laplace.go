@@ -40,8 +40,10 @@ type LastLayer struct {
 	root        *mat.Dense // R with R R^T = P^-1, [D K, D K], the outputs of one feature side by side
 }
 
-// Regression is the posterior of a layer with one output, given the training features, [N*width] row-major, its weights, the
-// bias last, [width+1], and the variance sigma^2 of the observation noise.
+// Regression returns the posterior of a layer with one output, given the training features, [N*width] row-major, its
+// weights, the bias last, [width+1], and the variance sigma^2 of the observation noise. It is an error if lengths do not
+// match, if a number is NaN or infinite, if sigma^2 is not positive, or if PriorPrecision is 0 and no tau is the most
+// likely, as when all weights are 0.
 func (l Laplace) Regression(features []float64, width int, weights []float64, noiseVariance float64) (*LastLayer, error) {
 	if !(noiseVariance > 0) || math.IsInf(noiseVariance, 1) {
 		return nil, fmt.Errorf("baselines.Laplace: the noise variance is %g; it must be positive: has the training diverged?", noiseVariance)
@@ -49,8 +51,8 @@ func (l Laplace) Regression(features []float64, width int, weights []float64, no
 	return l.posterior(features, width, weights, 1, func([]float64) (scales, directions []float64) { return []float64{1 / noiseVariance}, []float64{1} })
 }
 
-// Classification is the posterior of a layer with a logit for each class, given the training features, [N*width] row-major, and
-// its weights, the biases in the last row, [(width+1)*classes] row-major.
+// Classification returns the posterior of a layer with a logit for each class, given the training features, [N*width]
+// row-major, and its weights, the biases in the last row, [(width+1)*classes] row-major. Errors are as in Regression.
 func (l Laplace) Classification(features []float64, width int, weights []float64, classes int) (*LastLayer, error) {
 	return l.posterior(features, width, weights, classes, func(logits []float64) (scales, directions []float64) {
 		// diag(p) - p p^T = sum_k p_k (e_k - p) (e_k - p)^T
@@ -155,8 +157,8 @@ func (p *LastLayer) phi(features []float64) *mat.Dense {
 	return phi
 }
 
-// Moments are the mean of the outputs at features, [N*K], and their covariance, [N*K*K], without observation noise: a target of a
-// regression has the variance sigma^2 besides.
+// Moments returns the mean of the outputs at features, [N*K], and their covariance, [N*K*K], without the observation
+// noise sigma^2 of a regression. features, here and below, are [N*width] row-major.
 func (p *LastLayer) Moments(features []float64) (mean, covariance []float64) {
 	phi := p.phi(features)
 	n, d := phi.Dims()
@@ -177,8 +179,8 @@ func (p *LastLayer) Moments(features []float64) (mean, covariance []float64) {
 	return mean, covariance
 }
 
-// Probit are the probabilities of classes at features, [N*K], by MacKay's (1992) approximation for each logit f_k with the
-// variance v_k: softmax(f_k / sqrt(1 + pi/8 v_k)).
+// Probit returns the probabilities of classes at features, [N*K], by MacKay's (1992) approximation for each logit f_k
+// with the variance v_k: softmax(f_k / sqrt(1 + pi/8 v_k)).
 func (p *LastLayer) Probit(features []float64) []float64 {
 	mean, covariance := p.Moments(features)
 	_, k := p.weights.Dims()
@@ -188,8 +190,8 @@ func (p *LastLayer) Probit(features []float64) []float64 {
 	return metrics.Softmax(mean, k, 1)
 }
 
-// Draw is the outputs at features, [N*K], of a last layer that is drawn from the posterior by D K draws of normal from N(0, 1): one
-// function.
+// Draw returns the outputs at features, [N*K], of one last layer drawn from the posterior. It calls normal, a draw from
+// N(0, 1), D K times.
 func (p *LastLayer) Draw(features []float64, normal func() float64) []float64 {
 	d, k := p.weights.Dims()
 	z := mat.NewVecDense(d*k, nil)

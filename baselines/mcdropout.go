@@ -18,7 +18,7 @@ import (
 //
 // It has no KL.
 type MCDropout struct {
-	Rate float64 // 0 means 0.1; for no dropout use Deterministic
+	Rate float64 // below 1; 0 means 0.1: for no dropout use Deterministic
 }
 
 // Dense maps [..., batch, in] to [..., batch, units].

@@ -24,7 +24,7 @@ type SWAG struct {
 	deviations [][]float64 // the columns of D, the oldest first
 }
 
-// Add adds the parameters at the next time, [P]; P is the same at all times.
+// Add adds the parameters at the next time, [P]; P must be the same at all times. It panics if Rank is negative.
 func (s *SWAG) Add(parameters []float64) {
 	if s.mean == nil {
 		s.mean, s.sums = make([]float64, len(parameters)), make([]float64, len(parameters))
@@ -41,10 +41,11 @@ func (s *SWAG) Add(parameters []float64) {
 	s.deviations = s.deviations[max(0, len(s.deviations)-number("baselines.SWAG.Rank", s.Rank, 20)):]
 }
 
-// Mean is m_T, [P]: stochastic weight averaging (Izmailov et al. 2018).
+// Mean returns m_T, [P]: stochastic weight averaging (Izmailov et al. 2018). It is empty before Add.
 func (s *SWAG) Mean() []float64 { return slices.Clone(s.mean) }
 
-// Draw is a draw of the parameters, [P], by P + K draws of normal from N(0, 1), z_1 first. Fewer than two times, or a Rank of 1, have no spread: it is an error.
+// Draw returns a draw of the parameters, [P]. It calls normal, a draw from N(0, 1), P + K times, z_1 first. It is an
+// error after fewer than two calls of Add or with a Rank of 1.
 func (s *SWAG) Draw(normal func() float64) ([]float64, error) {
 	if len(s.deviations) < 2 {
 		return nil, fmt.Errorf("baselines.SWAG has %d deviations of %g times; a draw needs at least 2", len(s.deviations), s.count)

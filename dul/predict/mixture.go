@@ -179,8 +179,8 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 //
 //	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
 //
-// in nats, where H is the entropy and I_m the mutual information of label and sample in member m. It is an error if a
-// member has another number of inputs than the first.
+// in nats, where H is the entropy and I_m the mutual information of label and sample in member m. It is an error if there
+// is no member, or if one has another number of inputs than the first.
 func Ensemble(members ...*Prediction) (*Prediction, error) {
 	if len(members) == 0 {
 		return nil, errNoMembers
@@ -209,6 +209,11 @@ func Ensemble(members ...*Prediction) (*Prediction, error) {
 			}
 		}
 	default:
+		for i, p := range members {
+			if own := slices.Concat(p.Outputs, p.Parameters); len(own) == 0 || len(own[0]) != len(slices.Concat(outputs, parameters)[0]) {
+				return nil, fmt.Errorf("member %d of the ensemble predicts at another number of inputs than member 0, or by another likelihood", i)
+			}
+		}
 		if all.Outputs, all.Parameters = outputs, parameters; all.model != nil {
 			all.model, all.members = nil, members
 		}

@@ -312,7 +312,12 @@ func TestEnsemble(t *testing.T) {
 	if math.Abs(got.MutualInformation[0]-want.MutualInformation[0]) > 1e-15 || math.Abs(got.Probabilities[0]-want.Probabilities[0]) > 1e-15 {
 		t.Errorf("it is %+v, want %+v", got, want)
 	}
-	for says, members := range map[string][]*predict.Prediction{"without members has no prediction": nil, "member 1 of the ensemble has 1 probabilities, member 0 has 2": of([]float64{1, 0}, []float64{1})} {
+	for says, members := range map[string][]*predict.Prediction{
+		"without members has no prediction":                            nil,
+		"member 1 of the ensemble has 1 probabilities, member 0 has 2": of([]float64{1, 0}, []float64{1}),
+		"member 1 of the ensemble predicts at another number":          {{Outputs: [][]float64{{1, 2}}}, {Outputs: [][]float64{{1}}}},
+		"or by another likelihood":                                     {{Parameters: [][]float64{{1, 2}}}, draws[0]},
+	} {
 		if _, err := predict.Ensemble(members...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want %q", err, says)
 		}
