@@ -13,10 +13,11 @@ import (
 	"densityuncertainty/dul/nets"
 )
 
-// Marginals returns the posterior of the network's function at each input, in closed form, where it is Gaussian. The
-// model needs likelihood.Gaussian and a network with the method Moments, such as a nets.ResidualMLP whose head is a
-// Gaussian process. There is one prediction for each replica, whose Mixture has one component. NaN or infinite values
-// are an error for a model without replicas; with replicas they are returned.
+// Marginals returns the posterior of the network's function at each input in closed form, for networks whose function is
+// Gaussian. It is an error unless the model has likelihood.Gaussian and a network with the method Moments, such as a
+// nets.ResidualMLP whose head is a Gaussian process. x has the inputs of each replica, and the result a prediction for
+// each, whose Mixture has one component. NaN and infinite values are an error for a model without replicas; with
+// replicas they are returned.
 func Marginals(ctx context.Context, m *nets.Model, x ...nets.Inputs) ([]*Prediction, error) {
 	if m == nil {
 		return nil, errNoModel

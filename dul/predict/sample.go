@@ -226,8 +226,9 @@ func (p *Prediction) checkFinite(first int) error {
 	return nil
 }
 
-// MixesExamples reports whether the outputs of a model for one input change with the others of its batch by more than rounding, in
-// batches of these sizes from inputs x, as by an operation over the axis of the batch. Coherent is that of Options.
+// MixesExamples reports whether outputs for one input depend on the other inputs of its batch, as after an operation over
+// the batch axis: whether they differ by more than 1e-4 of the largest between batches of one and of these sizes. The
+// inputs are the first of x; coherent is Options.Coherent. A prediction that fails is an error.
 func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent bool, sizes ...int) (bool, error) {
 	var alone []float64
 	for i, size := range append([]int{1}, sizes...) {
@@ -244,9 +245,9 @@ func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent b
 	return false, nil
 }
 
-// NotFinite returns the first number of the prediction, and of further lists, that is NaN, or whose square is infinite, with its row
-// among so many answers (0 for an unknown number); -1 if there is none. The variance of a Gaussian that is so small that the log density of a
-// target of order 1 is infinite counts as infinite precision.
+// NotFinite returns the first number of the prediction, or of further lists, that is NaN or has an infinite square, and
+// its row, the number of the input if there are answers inputs; if answers is 0, its place in its list. row is -1 if
+// there is no such number. A Gaussian so narrow that the log density of a target of order 1 is infinite counts too.
 func (p *Prediction) NotFinite(answers int, further ...[]float64) (row int, value float64) {
 	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation}, further)
 	for _, layer := range p.Energies {

@@ -20,17 +20,18 @@ type Epoch struct {
 	Pretraining bool
 	// Losses are means over the steps of the epoch, and over all replicas of the model.
 	Losses
-	// HeldOut is the negative log-likelihood of held-out examples after the epoch, or the loss of quantiles; NaN if it is not known.
+	// HeldOut is the negative log-likelihood of held-out examples after the epoch, or the loss of quantiles; NaN if unknown.
 	HeldOut float64
 }
 
-// The first line of a file of a learning curve, and the format of the others, which in older files lack the last column.
 const (
+	// CurveHead is the first line of a learning curve's CSV file.
 	CurveHead = "model,epoch,pretraining,objective,nll,kl,log_likelihood,accuracy,held_out\n"
+	// curveLine is the format of the others. Older files lack the last column.
 	curveLine = "%d,%d,%t,%g,%g,%g,%g,%g,%g\n"
 )
 
-// Append adds the epoch to a CSV file, which it makes if there is none. What is there is not read, however long.
+// Append appends the epoch to a CSV file, which it creates if necessary, in a time that does not depend on its length.
 func (e Epoch) Append(path string) error {
 	line := fmt.Sprintf(curveLine, e.Model, e.Epoch, e.Pretraining, e.Total, e.NLL, e.KL, e.LogLikelihood, e.Accuracy, e.HeldOut)
 	if _, missing := os.Stat(path); missing != nil {
@@ -39,8 +40,8 @@ func (e Epoch) Append(path string) error {
 	return atomicfile.Append(path, []byte(line))
 }
 
-// ReadCurve reads the file that Append writes, model by model. If an epoch is there twice, as after a training that was killed and
-// resumed, the last counts. A missing file has no epochs.
+// ReadCurve returns the epochs of a file of Append, sorted by model and epoch. Of repeated epochs, as after a run that was
+// killed and resumed, the last counts. A missing file has no epochs; an invalid line is an error.
 func ReadCurve(path string) ([]Epoch, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 )
 
 // Settings say how a model is trained. They are plain values to print and compare: equal settings train equal models. A
-// zero is taken literally; only in Group.Rate it means 1.
+// zero is taken literally, except in Group.Rate and Adam.Beta2.
 type Settings struct {
 	// Epochs is the number of epochs of the joint training, BatchSize the number of examples in a step.
 	Epochs, BatchSize int
