@@ -60,9 +60,9 @@ type Task struct {
 	After After `experiment:"-"`
 }
 
-// An After asks the trained networks of an experiment, its members. The numbers are kept with the predictions and count as
-// metrics. each has numbers about the examples of sets, [N], by the name of the set and their own;
-// they are kept as Prediction.Extra. An After must not draw from the networks' noise if Recipe.SharedNoise is set.
+// An After measures more of the trained networks of an experiment, its members. numbers are kept with the predictions and
+// count as metrics. each[set][name] has a number for each example of a set, [N], kept as Prediction.Extra. An After must
+// not draw from the networks' noise if Recipe.SharedNoise is set.
 type After func(ctx context.Context, members []*nets.Model, d Data) (numbers map[string]float64, each map[string]map[string][]float64, err error)
 
 // A Source gives the data of each split. Its fields are its identity, so that identities can be compared without

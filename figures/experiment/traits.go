@@ -42,9 +42,9 @@ func (t Traits) Has(role params.Role) bool {
 // methodTraits remembers what MethodTraits found out, by the method and the likelihood.
 var methodTraits sync.Map
 
-// MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
-// groups and samples. A Gaussian process may be for a likelihood. They are found out once. A likelihood of your own may be of
-// several target columns, up to mostColumns, or of labels.
+// MethodTraits returns the traits of a method's networks with a likelihood, which a preset needs to choose groups and
+// samples. It builds a small perceptron once and remembers the result. A likelihood of your own may be of labels or of up
+// to 8 target columns. It is an error if there are no layers or no likelihood, or if no network can be built.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if m.Layers == nil && m.Process == nil {
 		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")

@@ -128,7 +128,7 @@ func over[T any](below, above T) (both T, is bool) {
 	return fields.Interface().(T), true
 }
 
-// Values returns a method whose layers and process are values, where they were pointers to values: both are one method.
+// Values returns the method with values in the place of pointers as Layers and Process. Both are the same method.
 func Values(m experiment.Method) experiment.Method {
 	m.Layers, m.Process = indirect(m.Layers), indirect(m.Process)
 	return m

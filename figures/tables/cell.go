@@ -146,10 +146,10 @@ func (p Printed) Away(ours Summary) (inStd float64, verdict string) {
 // Done is a cell that was made already.
 type Done report.Cell
 
-// Waits is a cell that would have a number, but for runs that nobody made.
+// Waits is an empty cell that waits for runs: it would have a number if they were made.
 var Waits Cell = Done{NotRun: true}
 
-// Words is a cell of words.
+// Words returns a cell with a text, formatted as by fmt.Sprintf.
 func Words(format string, values ...any) Cell { return Done{Text: fmt.Sprintf(format, values...)} }
 
 func (Done) mean() Mean                                  { return Mean{} }

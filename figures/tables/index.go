@@ -138,7 +138,7 @@ func (x *Index) Asked() (list experiment.Experiments) {
 	return list
 }
 
-// Used are those of them that have stored results.
+// Used returns those of the Asked that have results.
 func (x *Index) Used() (list experiment.Experiments) {
 	for i, e := range x.Asked() {
 		if x.asked.has[i] {
@@ -148,7 +148,7 @@ func (x *Index) Used() (list experiment.Experiments) {
 	return list
 }
 
-// Fresh is the same index, which was asked for nothing yet.
+// Fresh returns a copy of the index with an empty Asked.
 func (x *Index) Fresh() *Index {
 	other := *x
 	other.asked = newAsked()

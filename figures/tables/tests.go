@@ -149,7 +149,7 @@ func Sentence(tests []Test[string]) string {
 	return strings.Join(parts, "; ")
 }
 
-// Verdicts counts how many tests came out how.
+// Verdicts returns the number of tests with each verdict.
 func Verdicts[K comparable](tests []Test[K]) map[string]int {
 	n := map[string]int{}
 	for _, t := range tests {
@@ -158,13 +158,13 @@ func Verdicts[K comparable](tests []Test[K]) map[string]int {
 	return n
 }
 
-// Tally is Verdicts as a sentence.
+// Tally returns the Verdicts as a sentence.
 func Tally[K comparable](tests []Test[K]) string {
 	n := Verdicts(tests)
 	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant%s.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant], Equal(tests))
 }
 
-// Equal says, after other words, how many comparisons have no test because all differences are equal; "" for none.
+// Equal returns the end of a sentence: how many comparisons have no test because all differences are equal; "" for none.
 func Equal[K comparable](tests []Test[K]) string {
 	n := 0
 	for _, t := range tests {
@@ -175,7 +175,7 @@ func Equal[K comparable](tests []Test[K]) string {
 	return EqualIn(n)
 }
 
-// EqualIn is Equal for n comparisons.
+// EqualIn returns what Equal does if n comparisons have no test.
 func EqualIn(n int) string {
 	if n == 0 {
 		return ""

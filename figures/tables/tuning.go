@@ -20,9 +20,9 @@ type Search struct {
 	Candidates experiment.Experiments
 }
 
-// Choose makes a file with these columns: for each search of which all candidates were run, the settings with the lowest
-// negative log-likelihood, the first of equals, and that number. A run that diverged is never chosen; if all did, there is
-// no row.
+// Choose returns a CSV file with these columns, separated by commas. Each search of which all candidates were run has a
+// row: For, the Settings with the lowest negative log-likelihood, the first of equals, and that number with 4 decimals. A
+// run that diverged is never chosen; if all did, there is no row. A result without this metric is an error.
 func Choose(x *Index, columns string, searches []Search) ([]byte, error) {
 	rows := [][]string{strings.Split(columns, ",")}
 search:
@@ -55,8 +55,8 @@ search:
 	return text.Bytes(), nil
 }
 
-// ReadChoices returns the rows of a file with these columns, such as one of Choose. Lines that begin with # are comments. The file
-// comes with the program: ReadChoices panics if it is damaged.
+// ReadChoices returns the rows of a file of Choose below its heads, which must be these columns. Lines that begin with # are
+// comments. It panics if the file, which comes with the program, is damaged.
 func ReadChoices(file []byte, columns string) [][]string {
 	lines := csv.NewReader(bytes.NewReader(file))
 	lines.Comment = '#'
