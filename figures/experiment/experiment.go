@@ -54,9 +54,8 @@ type Task struct {
 	// Metrics are computed from the predictions, and are no part of the identity. Run computes those that a stored result
 	// lacks from its kept predictions, without training.
 	Metrics []Metric `experiment:"-"`
-	// After, if not nil, asks the trained networks for more than their predictions. It is no part of the identity, but for the name
-	// of a function of your own: a stored result keeps the numbers that it was made with. One without After is an error, as
-	// networks are gone after a run.
+	// After, if not nil, measures the trained networks. Only the name of a function of your own is part of the identity: a
+	// stored result keeps its numbers. A stored result without After is an error, since its networks are gone.
 	After After `experiment:"-"`
 }
 
@@ -108,12 +107,12 @@ type Method struct {
 	// Name is the heading of the method's columns. It is shown, and is no part of the identity.
 	Name   string `experiment:"-"`
 	Layers nets.Layers
-	// Members is the number of networks whose mixture is the prediction, each with a seed of its own; 0 is a single
-	// network.
+	// Members is the number of networks whose mixture is the prediction, each with its own seed: at least 2, or 0 for a
+	// single network.
 	Members int
 	// Process, if not nil, is a Gaussian process that replaces the network's last layer.
 	Process Process
-	// Program, if not nil, carries out the experiment instead of the engine.
+	// Program, if not nil, carries out the experiment instead of the engine; After must then be nil.
 	Program Program `experiment:"Sampler"`
 }
 
@@ -154,15 +153,16 @@ type Head struct {
 // A Program carries out an experiment instead of the engine, such as HMC, which draws networks, or active learning, which chooses what
 // they are trained on. FitOne trains networks for it.
 type Program interface {
-	// Check says what cannot be, of the Program's settings and of an experiment that it would carry out, before anything is trained.
+	// Check returns an error for invalid settings of the Program, or an experiment that it cannot carry out, before training.
 	Check(e Experiment) error
-	// Run returns what is to be said of the experiment: Sets and Inspected of its predictions, or why there are none. An error
-	// that wraps train.ErrDiverged says that networks diverged. The settings of e.Task.Likelihood are in the data's own unit (see
-	// likelihood.Rescaler), also where the targets of d are standardised. progress hears which part is done, from 0 to 1.
+	// Run returns the Sets and Inspected of the predictions. An error that wraps train.ErrDiverged marks the experiment as
+	// diverged. The settings of e.Task.Likelihood are in the data's own unit (likelihood.Rescaler), although the targets of d
+	// may be standardised. Call progress with the part that is done, from 0 to 1.
 	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
 }
 
-// A Recipe says how networks are trained and how predictions are drawn. A field that is 0 is 0: there are no defaults.
+// A Recipe says how networks are trained and how predictions are drawn. A zero is taken literally, except in PredictBatch
+// and where train.Settings says so.
 type Recipe struct {
 	train.Settings `experiment:"+"`
 

@@ -18,9 +18,10 @@ func Adam(epochs, batch int, rate float64) Recipe {
 }
 
 // For returns the recipe adapted to a method. If predictions of the method differ from draw to draw, Samples becomes the
-// given number, and else 1. If the method has energy models, what the recipe leaves open about them is filled in:
-// LogLikelihoodScale becomes 1, as in the paper. PretrainEpochs becomes a tenth of Epochs, in which the first group with
-// energy models trains them alone. Without energy models all settings for them become zero.
+// given number, and else 1. If the method has energy models, zeros of their settings are filled in: LogLikelihoodScale
+// becomes 1, as in the paper, PretrainEpochs a tenth of Epochs, at least 1, and PretrainGroups the first group with the
+// role params.Generative, for this role alone; without such a group it is an error. Without energy models their settings
+// become zero.
 func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, error) {
 	t, err := MethodTraits(m, l)
 	if err != nil {
