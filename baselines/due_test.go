@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -273,21 +272,17 @@ func TestDUECheck(t *testing.T) {
 	}
 	x := []float64{1, 2, 3, 4}
 	epoch(t, store, head, x, 2, 2, 2)
-	if err := head.Check(store, "/head"); !errors.Is(err, linalg.ErrNotPositiveDefinite) {
-		t.Errorf("inducing points that are all but equal: %v", err)
-	}
+	must.Err(t, head.Check(store, "/head"), linalg.ErrNotPositiveDefinite)
 	// Of replicas, those that have a factor are fine.
 	fine := baselines.Inducing{Points: far, LengthScale: 1}
 	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter, Likelihood: head.Likelihood}
 	store = model.NewStore()
 	params.SetSeeds(store, 1, 2, 3, 4)
-	if _, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		params.SetReplicas(x.Graph(), []int{4})
 		return replicas.Dense(s.In("head"), x, 1)
-	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)); err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)))(t)
 	var failed baselines.FailedReplicas
 	if err := replicas.Check(store, "/head"); !errors.As(err, &failed) || len(failed) != 2 || failed[1] == nil || failed[3] == nil {
 		t.Errorf("two of four replicas: %v", err)
@@ -295,9 +290,7 @@ func TestDUECheck(t *testing.T) {
 	head.Jitter = 1e-4
 	store = newStore()
 	epoch(t, store, head, x, 2, 2, 2)
-	if err := head.Check(store, "/head"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, head.Check(store, "/head"))
 }
 
 func TestDUERejectsBadStarts(t *testing.T) {
@@ -315,9 +308,7 @@ func TestDUERejectsBadStarts(t *testing.T) {
 			_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 				return baselines.DUE{Start: c.start}.Dense(s, x, 3)
 			}, [][]float64{{1, 2}})
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error is %v, want one with %q", err, c.says)
-			}
+			must.Err(t, err, c.says)
 		})
 	}
 }

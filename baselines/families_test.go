@@ -68,15 +68,13 @@ func checkFamilies(t *testing.T, variants []variant) {
 					checks.Moments = v.statedMoments
 				}
 				k.run(t, checks)
-				if _, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+				must.Get(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 					y := k.of(s, x)
 					if has := stochastic.LayerLossesOf(x.Graph()).KL != nil; has != v.hasKL {
 						t.Errorf("the layer has a KL: %t, want %t", has, v.hasKL)
 					}
 					return y
-				}, fixtures.Tensor(dtypes.Float32, k.x)); err != nil {
-					t.Fatal(err)
-				}
+				}, fixtures.Tensor(dtypes.Float32, k.x)))(t)
 			})
 		}
 	}
@@ -153,9 +151,7 @@ func TestRefusedSettings(t *testing.T) {
 				store.SetTraining(x.Graph(), true)
 				return of(s, x)
 			}, fixtures.Tensor(dtypes.Float32, x))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want one with %q", err, c.want)
-			}
+			must.Err(t, err, c.want)
 		}
 		refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3))
 		switch c.layers.(type) {

@@ -59,9 +59,7 @@ func TestKMeans(t *testing.T) {
 		width, count int
 		says         string
 	}{{0, 1, "points of 0"}, {7, 1, "points of 7"}, {2, 0, "0 centres of 60 points"}, {2, 61, "61 centres of 60 points"}} {
-		if _, err := kMeans(x, c.width, c.count, 1); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("the error is %v, want %q", err, c.says)
-		}
+		must.GetErr(kMeans(x, c.width, c.count, 1))(t, c.says)
 	}
 	if got := must.Get(kMeans(x, 2, 60, 1))(t); len(got) != len(x) {
 		t.Errorf("%d coordinates of as many centres as points", len(got))

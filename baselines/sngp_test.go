@@ -55,9 +55,7 @@ func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, u
 		return head.Dense(s.In("head"), x, units)
 	}))(t)
 	for _, n := range sizes {
-		if _, err := exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)))(t)
 		x = x[n*d:]
 	}
 }
@@ -208,9 +206,7 @@ func TestSNGPMeanField(t *testing.T) {
 	epoch(t, store, head, x, d, classes, n)
 	input := tensors.FromFlatDataAndDimensions(x, n, d)
 	dense := func(s *model.Scope, x *graph.Node) *graph.Node { return head.Dense(s.In("head"), x, classes) }
-	if _, err := model.CallOnce(fixtures.Backend(t), store, dense, input); err == nil || !strings.Contains(err.Error(), "call SNGP.Posterior") {
-		t.Errorf("evaluation without a covariance: %v", err)
-	}
+	must.GetErr(model.CallOnce(fixtures.Backend(t), store, dense, input))(t, "call SNGP.Posterior")
 	must.Do(t, head.Posterior(store, "/head"))
 	mean, variance := headMoments(t, store, head, input, classes)
 	logits := must.Get(model.CallOnce(fixtures.Backend(t), store, dense, input))(t)
@@ -226,24 +222,16 @@ func TestSNGPErrors(t *testing.T) {
 	x := points(rand.New(rand.NewPCG(2, 2)), n, d)
 	head := regressionSNGP(n, 4)
 	store := newStore()
-	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "has it been trained") {
-		t.Errorf("untrained: %v", err)
-	}
+	must.Err(t, head.Posterior(store, "/head", 1), "has it been trained")
 	epoch(t, store, head, x, d, 1, 4)
-	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "4 of 6 examples") {
-		t.Errorf("part of an epoch: %v", err)
-	}
+	must.Err(t, head.Posterior(store, "/head", 1), "4 of 6 examples")
 	// Stopped after two thirds of an epoch, whole ones do not help.
 	epoch(t, store, head, x, d, 1, n)
-	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "train a new model for whole epochs") {
-		t.Errorf("an epoch after part of one: %v", err)
-	}
+	must.Err(t, head.Posterior(store, "/head", 1), "train a new model for whole epochs")
 	store = newStore()
 	epoch(t, store, head, x, d, 1, n)
 	must.Do(t, head.Posterior(store, "/head", 1))
-	if err := head.Posterior(store, "/head"); err == nil || !strings.Contains(err.Error(), "0 noise variances for 1 replicas") {
-		t.Errorf("no noise: %v", err)
-	}
+	must.Err(t, head.Posterior(store, "/head"), "0 noise variances for 1 replicas")
 	for _, variance := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if err := head.Posterior(store, "/head", variance); err == nil || !strings.Contains(err.Error(), "it must be positive") {
 			t.Errorf("a noise variance of %g: %v", variance, err)
@@ -253,9 +241,7 @@ func TestSNGPErrors(t *testing.T) {
 		s.Store().SetTraining(x.Graph(), true)
 		return baselines.SNGP{}.Dense(s, x, 1)
 	}, [][]float64{{1, 2}})
-	if err == nil || !strings.Contains(err.Error(), "Examples is 0") {
-		t.Errorf("no examples: %v", err)
-	}
+	must.Err(t, err, "Examples is 0")
 }
 
 // A replica without a factor is named, and the others have their covariance.

@@ -127,9 +127,7 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 	}
 	input := tensors.FromFlatDataAndDimensions(x, c.batch(6)...)
 	for range steps {
-		if _, err := exec.Call(input); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(exec.Call(input))(t)
 	}
 }
 

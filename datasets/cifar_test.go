@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
@@ -86,9 +85,7 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 			}
 			_, _, err := tiny.load(t.Context(), folderOf(t, files...))
 			for _, part := range []string{c.want, "batch_3", tiny.folder, tiny.archive.URL, fetch.EnvData, "unpack it again"} {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("%v does not name %q", err, part)
-				}
+				must.Err(t, err, part)
 			}
 		})
 	}
@@ -121,9 +118,7 @@ func TestCIFARNowhere(t *testing.T) {
 				t.Fatal("no error")
 			}
 			for _, part := range append(c.says, f.Folder, f.Cache, fetch.EnvData) {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("%v does not name %q", err, part)
-				}
+				must.Err(t, err, part)
 			}
 		})
 	}

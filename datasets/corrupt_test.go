@@ -105,8 +105,6 @@ func TestCorruptRefuses(t *testing.T) {
 		severity   int
 		want       string
 	}{{"snow", 1, `no corruption "snow"`}, {datasets.JPEG, 0, "goes from 1 to 5"}, {datasets.JPEG, 6, "goes from 1 to 5"}} {
-		if _, err := datasets.Corrupt(ramp(), c.corruption, c.severity, 0); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %d: %v", c.corruption, c.severity, err)
-		}
+		must.GetErr(datasets.Corrupt(ramp(), c.corruption, c.severity, 0))(t, c.want)
 	}
 }

@@ -43,13 +43,9 @@ func TestHolesOfTables(t *testing.T) {
 	if h := must.Get(Holes(r, RandomSplits(r.N, 1)[0]))(t)[0]; h.IsHole() || !(h.Distance > 0.7 && h.Distance < 1.3 && h.Energy > 0.5 && h.Energy < 2) {
 		t.Errorf("of a random split: %+v", h)
 	}
-	if _, err := Holes(r, Split{Train: []int{0, 1}, Test: []int{1}}); err == nil || !strings.Contains(err.Error(), "split 0 of set \"mine\" has the row 1") {
-		t.Errorf("of a row in both parts the error is %v", err)
-	}
+	must.GetErr(Holes(r, Split{Train: []int{0, 1}, Test: []int{1}}))(t, "split 0 of set \"mine\" has the row 1")
 	copies := &Regression{Name: "copies", N: 40, D: 1, X: make([]float64, 40), Y: ascendingFloats(40)}
-	if _, err := Holes(copies, RandomSplits(40, 1)[0]); err == nil || !strings.Contains(err.Error(), "leave copies out") {
-		t.Errorf("of copies of a row the error is %v", err)
-	}
+	must.GetErr(Holes(copies, RandomSplits(40, 1)[0]))(t, "leave copies out")
 }
 
 func ascendingFloats(n int) (all []float64) {

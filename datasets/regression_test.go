@@ -165,7 +165,5 @@ func TestScalerOnLargeOffset(t *testing.T) {
 	if z := FitScaler(x, 1, ascending(1000)).Transform(append(x, 14.7)); math.Abs(z[0]) > 1e-14 || math.Abs(z[1000]-0.08) > 1e-9 {
 		t.Errorf("near a constant %g becomes %g, and 14.7 %g", x[0], z[0], z[1000])
 	}
-	if err := (&Regression{X: x, Y: x, N: 1000, D: 1}).Check(); err == nil || !strings.Contains(err.Error(), "but for rounding") {
-		t.Errorf("a target of rounding: %v", err)
-	}
+	must.Err(t, (&Regression{X: x, Y: x, N: 1000, D: 1}).Check(), "but for rounding")
 }

@@ -17,9 +17,7 @@ func samples(t *testing.T) map[string]*Images {
 	train, test, err1 := CIFAR10Sample()
 	hundred, err2 := CIFAR100Sample()
 	svhn, err3 := SVHNSample()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2, err3))
 	return map[string]*Images{
 		"8695e5694c0b2fcd7bedb312b6e0fffbce6bcae71937d29cd316bb0c7d3ae2ed": train,
 		"c9ac2c21aabb6e7ce9c613736e8cf1974a589dca772490f6689095bdc50f4a42": test,

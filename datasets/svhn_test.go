@@ -94,9 +94,7 @@ func TestSVHNRefuses(t *testing.T) {
 			set, file := tinySVHN(c.data)
 			_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
 			for _, want := range []string{c.want, "/tiny_32x32.mat: ", svhnURL + "tiny_32x32.mat again"} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%v does not name %q", err, want)
-				}
+				must.Err(t, err, want)
 			}
 		})
 	}

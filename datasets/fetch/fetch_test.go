@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -158,9 +156,7 @@ func TestServers(t *testing.T) {
 				must.Get(f.Get(t.Context(), file))(t) // from the cache
 			} else {
 				for _, says := range []string{"could not be downloaded", c.says, file.Name, file.URL, EnvData, f.Cache} {
-					if err == nil || !strings.Contains(err.Error(), says) {
-						t.Errorf("%v does not say %q", err, says)
-					}
+					must.Err(t, err, says)
 				}
 				requireAbsent(t, path)
 			}
@@ -193,9 +189,7 @@ func TestCancel(t *testing.T) {
 		<-r.Context().Done()
 	}, whole)
 	f, path := newFetcher(t)
-	if _, err := f.Get(ctx, file); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
-	}
+	must.GetErr(f.Get(ctx, file))(t, context.Canceled)
 	requireAbsent(t, path)
 	must.Get(f.Get(t.Context(), file))(t)
 	requireContents(t, path)
@@ -215,9 +209,7 @@ func TestLocalFolder(t *testing.T) {
 		t.Errorf("got %s, %v; want %s", got, err, local)
 	}
 	write(t, local, []byte("damaged"))
-	if _, err := f.Get(t.Context(), file); err == nil || !strings.Contains(err.Error(), local+" has SHA-256") {
-		t.Errorf("a wrong local file: got %v", err)
-	}
+	must.GetErr(f.Get(t.Context(), file))(t, local+" has SHA-256")
 	if n := len(asked()); n != 0 {
 		t.Errorf("%d requests, want none", n)
 	}
@@ -227,9 +219,7 @@ func TestLocalFolder(t *testing.T) {
 
 	for _, place := range []string{filepath.Join(folder, "typo"), filepath.Join(local, "below"), "https://example.invalid/data"} {
 		f.Folder = place
-		if _, err := f.Get(t.Context(), file); err == nil || !strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), EnvData) {
-			t.Errorf("%s: got %v", place, err)
-		}
+		must.GetErr(f.Get(t.Context(), file))(t, place, EnvData)
 	}
 }
 
@@ -245,9 +235,7 @@ func TestReadOnlyCache(t *testing.T) {
 	write(t, path, []byte("damaged"))
 	for _, name := range []string{"set.bin", "set.bin/more.bin"} {
 		file.Name = name
-		if _, err := f.Get(t.Context(), file); err == nil || !strings.Contains(err.Error(), "set "+EnvCache+" to use another") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.GetErr(f.Get(t.Context(), file))(t, "set "+EnvCache+" to use another")
 	}
 }
 
@@ -305,8 +293,6 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := f.Get(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("cancelled while waiting: %v", err)
-	}
+	must.GetErr(f.Get(ctx, file))(t, context.DeadlineExceeded)
 	must.Do(t, <-done)
 }

@@ -31,9 +31,7 @@ func open(t testing.TB, path string, keep int) *checkpoint.Folder {
 	t.Helper()
 	f := must.Get(checkpoint.Open(path, keep))(t)
 	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, f.Close())
 	})
 	return f
 }
@@ -233,9 +231,7 @@ func TestTheNewestAreKept(t *testing.T) {
 		must.Do(t, os.Mkdir(filepath.Join(path, other), 0o755))
 	}
 	before := list(t, path)
-	if err := f.Save(99, checkpoint.State{Store: filled(3, 99)}); err == nil || !strings.Contains(err.Error(), "which has step 100") {
-		t.Errorf("saving an earlier step: %v", err)
-	}
+	must.Err(t, f.Save(99, checkpoint.State{Store: filled(3, 99)}), "which has step 100")
 	if got := list(t, path); got != before {
 		t.Errorf("a refused save changed the folder from %s to %s", before, got)
 	}
@@ -245,13 +241,9 @@ func TestOpenRefuses(t *testing.T) {
 	path := t.TempDir()
 	taken := filepath.Join(path, "file")
 	must.Do(t, os.WriteFile(taken, nil, 0o600))
-	if _, err := checkpoint.Open(taken, 1); err == nil || !strings.Contains(err.Error(), taken) {
-		t.Errorf("a file in place of the folder: %v", err)
-	}
+	must.GetErr(checkpoint.Open(taken, 1))(t, taken)
 	f := open(t, path, 1)
-	if _, err := checkpoint.Open(path, 1); err == nil || !strings.Contains(err.Error(), path+" is in use by another run") {
-		t.Errorf("opening a folder twice: %v", err)
-	}
+	must.GetErr(checkpoint.Open(path, 1))(t, path+" is in use by another run")
 	must.Do(t, f.Close())
 	open(t, path, 1)
 }
@@ -276,9 +268,7 @@ func TestSaveRefuses(t *testing.T) {
 		{"type", 1, checkpoint.State{Store: complexes}, "of type Complex64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := f.Save(c.step, c.state); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the error is %v, want one that says %q", err, c.says)
-			}
+			must.Err(t, f.Save(c.step, c.state), c.says)
 		})
 	}
 }
@@ -420,7 +410,5 @@ func TestCheckpointsThatMayNotBeReadAreNoDamage(t *testing.T) {
 	if _, err := os.ReadFile(newest); err == nil {
 		t.Skip("this user may read everything")
 	}
-	if _, err := f.Restore(checkpoint.State{Store: model.NewStore()}); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("the error is %v, want that of the permission", err)
-	}
+	must.GetErr(f.Restore(checkpoint.State{Store: model.NewStore()}))(t, fs.ErrPermission)
 }

@@ -36,14 +36,11 @@ func bytesOf(t testing.TB, value *tensors.Tensor) []byte {
 // The bytes of a file, computed by hand from the format's description.
 func TestFormat(t *testing.T) {
 	var b bytes.Buffer
-	err := writeTensors(&b, map[string]*tensors.Tensor{
+	must.Do(t, writeTensors(&b, map[string]*tensors.Tensor{
 		"flag": tensors.FromFlatDataAndDimensions([]bool{true, false}, 2),
 		"b/w":  tensors.FromFlatDataAndDimensions([]float32{1, -2}, 1, 2),
 		"a":    tensors.FromScalar(float32(0.5)),
-	}, map[string]string{"k": "v"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, map[string]string{"k": "v"}))
 	header := `{"__metadata__":{"k":"v"},` +
 		`"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},` +
 		`"b/w":{"dtype":"F32","shape":[1,2],"data_offsets":[4,12]},` +
@@ -61,16 +58,13 @@ func TestTensorsOfAllTypesRoundTrip(t *testing.T) {
 		name := typeNames[dtype]
 		for _, dims := range [][]int{{}, {5}, {2, 3, 1}, {0, 4}} {
 			value := tensors.FromShape(shapes.Make(dtype, dims...))
-			err := value.MutableBytes(func(data []byte) {
+			must.Do(t, value.MutableBytes(func(data []byte) {
 				for i := range data {
 					if data[i] = byte(37*i + len(dims)); dtype == dtypes.Bool {
 						data[i] %= 2
 					}
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			named[fmt.Sprintf("%s/%v ä\"\\", name, dims)] = value
 		}
 	}
@@ -94,9 +88,7 @@ func TestWriteTensorsRefuses(t *testing.T) {
 		`"\xff" is reserved or not UTF`: {"\xff": one},
 	} {
 		var b bytes.Buffer
-		if err := writeTensors(&b, named, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the error is %v, want one that says %s", err, says)
-		}
+		must.Err(t, writeTensors(&b, named, nil), says)
 	}
 }
 

@@ -85,11 +85,9 @@ func TestRunningStatistics(t *testing.T) {
 	params.SetSeeds(store, 1)
 	step := func(x fixtures.Array, training bool) {
 		t.Helper()
-		if _, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			return batchNorm(training)(s, fixtures.Nodes{"x": x})
-		}, fixtures.Tensor(dtypes.Float64, x)); err != nil {
-			t.Fatal(err)
-		}
+		}, fixtures.Tensor(dtypes.Float64, x)))(t)
 	}
 	wantMean, wantVariance := fixtures.Zeros(2, 1), fixtures.Matrix(2, 1, 1, 1)
 	check := func(when string) {

@@ -19,6 +19,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // A source is one of the two places where noise is drawn.
@@ -116,9 +117,7 @@ func fresh(t testing.TB, dtype dtypes.DType, x fixtures.Array, seeds []uint64, f
 	t.Helper()
 	store := model.NewStore()
 	params.SetSeeds(store, seeds...)
-	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.SetRNGStateFromSeed(int64(seeds[0])))
 	results, err := model.CallOnceN(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
 		defer nets.PanicWithError("building the graph")
 		return f(root, in[0])
@@ -289,9 +288,7 @@ func (f family) checkNoise(t testing.TB, s source) {
 		})
 		layer.Seed(seed)
 		y := layer.Call(values)[0]
-		if err := refresh(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, refresh())
 		return y.Values, layer.Call(values)[0].Values, y.Dims
 	}
 	first, second, dims := drawn(1)
@@ -400,9 +397,7 @@ func (f family) sample(t testing.TB, g geometry, s source, values fixtures.Value
 	compiled := fixtures.Compile(t, dtypes.Float64, at, noise, layer)
 	var all [][]float64
 	for i := range executions {
-		if err := refresh(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, refresh())
 		for k, of := range f.entries(compiled.Call(at)[0], len(seeds)) {
 			if i == 0 {
 				all = append(all, nil)

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/environment/must"
 )
 
 // Integrals are sums over points h = sinh(u), which are dense near 0 and reach beyond 1000.
@@ -107,9 +108,7 @@ func checkEnergy(t testing.TB, h fixtures.Array, weights []float64, dense func(s
 func Likelihood(t testing.TB, l likelihood.Likelihood) {
 	t.Helper()
 	if c, is := l.(likelihood.Checker); is {
-		if err := c.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Check())
 	}
 	switch l := l.(type) {
 	case likelihood.Classification:

@@ -9,24 +9,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // The column "here" of README.md is what the examples print, which go test compares with what they compute.
 func TestConventions(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var printed []string // such as "Brier: 0.4525"
 	for _, e := range doc.Examples(file) {
 		for line := range strings.Lines(e.Output) {
 			printed = append(printed, strings.Replace(e.Name, "_", ".", 1)+": "+strings.TrimSpace(line))
 		}
 	}
-	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("README.md"))(t)
 	var here []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w.]+)`[^,|]*(?:, ([^|]+))? \\| (\\d\\S*) \\|").FindAllStringSubmatch(string(page), -1) {
 		here = append(here, strings.Join(slices.DeleteFunc(row[1:], func(s string) bool { return s == "" }), ": "))

@@ -83,24 +83,19 @@ func TestWrongNumberOfSeeds(t *testing.T) {
 		params.SetReplicas(x.Graph(), []int{3})
 		return params.New(s, x, "a", params.Weight, params.Constant(0), 2, 2)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))
-	if err == nil || !strings.Contains(err.Error(), "parameter /a has 3 replicas, but SetSeeds was given 2 seeds") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, err, "parameter /a has 3 replicas, but SetSeeds was given 2 seeds")
 }
 
 func TestRoleOf(t *testing.T) {
 	roles := []params.Role{params.Weight, params.Variational, params.Generative, params.Likelihood}
 	store := seeded(1)
-	_, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
+	must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
 		var out []*graph.Node
 		for i, role := range roles {
 			out = append(out, params.New(s.In("layer_%d", i).In("energy"), in[0], "p", role, params.Constant(0), 1, 2))
 		}
 		return append(out, s.VariableWithValue("other", 1.0).NodeValue(in[0]))
-	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1))))(t)
 	for i, want := range roles {
 		path := fmt.Sprintf("/layer_%d/energy/p", i)
 		if got := params.RoleOf(store.GetVariable(path), store); got != want {

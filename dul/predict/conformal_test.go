@@ -2,8 +2,9 @@ package predict
 
 import (
 	"math"
-	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestConformalIntervals(t *testing.T) {
@@ -24,8 +25,6 @@ func TestConformalIntervals(t *testing.T) {
 		"3 targets to calibrate by":               func() error { _, _, err := seen.ConformalIntervals(seen, targets[:3], 0.5); return err },
 		"the prediction does not know its Likeli": func() error { _, _, err := seen.ConformalIntervals(&Prediction{}, targets, 0.5); return err },
 	} {
-		if err := fails(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q", err, want)
-		}
+		must.Err(t, fails(), want)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -51,9 +50,7 @@ func newModel(t testing.TB, network nets.Network, l likelihood.Likelihood, seeds
 	if len(seeds) == 1 {
 		m, err = nets.New(fixtures.Backend(t), network, l, seeds[0])
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m.DType = dtypes.Float64
 	return m
 }
@@ -289,9 +286,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := predict.Sample(test.ctx, test.c, test.images, test.options)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("the error is %v, want one with %q", err, test.want)
-			}
+			must.Err(t, err, test.want)
 			if test.ctx.Err() != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("the error %v does not wrap context.Canceled", err)
 			}

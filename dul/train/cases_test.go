@@ -199,9 +199,7 @@ func newModel(t testing.TB, network nets.Network, l likelihood.Likelihood, dtype
 	if len(seeds) == 1 {
 		m, err = nets.New(fixtures.Backend(t), network, l, seeds[0])
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m.DType = dtype
 	return m
 }

@@ -147,9 +147,7 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 			err := run.Fit(t.Context(), m, run.data...)
 			var diverged *train.DivergedError
 			if c.diverged == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 			} else if !errors.As(err, &diverged) {
 				t.Fatalf("the error is %v", err)
 			} else {
@@ -203,9 +201,7 @@ func TestStoppedKeepBest(t *testing.T) {
 	for _, stop = range stops {
 		t.Run(fmt.Sprintf("after step %d", stop), func(t *testing.T) {
 			run.Checkpoints.Folder = t.TempDir()
-			if err := run.Fit(stopping(), run.model(t, dtypes.Float32), run.data...); !errors.Is(err, context.Canceled) {
-				t.Fatalf("the error is %v", err)
-			}
+			must.Err(t, run.Fit(stopping(), run.model(t, dtypes.Float32), run.data...), context.Canceled)
 			m := run.model(t, dtypes.Float32)
 			must.Do(t, run.Fit(stopping(), m, run.data...))
 			sameState(t, m, want)
@@ -227,9 +223,7 @@ func TestKeepBestErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			run := named(t, "replicas")
 			run.KeepBest = c.early
-			if err := run.Fit(t.Context(), run.model(t, dtypes.Float32), run.data...); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
+			must.Err(t, run.Fit(t.Context(), run.model(t, dtypes.Float32), run.data...), c.want)
 		})
 	}
 }

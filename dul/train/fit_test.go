@@ -296,9 +296,7 @@ func (f spy) Draw(_ uint64, epoch, image int) (top, left int, flip bool) {
 }
 
 func TestFitWithoutAModel(t *testing.T) {
-	if err := regression().Fit(context.Background(), nil, linearSet(4, 0.1, 1)); err == nil || !strings.Contains(err.Error(), "there is no model") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, regression().Fit(context.Background(), nil, linearSet(4, 0.1, 1)), "there is no model")
 }
 
 // ownClasses is a classification that is not likelihood.Categorical.
@@ -401,9 +399,7 @@ func TestFitErrors(t *testing.T) {
 				network = nets.ResNet{Layers: baselines.Deterministic{}, Blocks: []int{1}, Widths: []int{2}, Stem: 2}
 			}
 			err := run.Fit(c.ctx, newModel(t, network, c.like, dtypes.Float32, seeds...), c.data...)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error is %v, want one with %q", err, c.want)
-			}
+			must.Err(t, err, c.want)
 			if c.ctx.Err() != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v does not wrap context.Canceled", err)
 			}
@@ -418,19 +414,13 @@ func TestCheckSettings(t *testing.T) {
 	err := wrong.Check(likelihood.Gaussian{})
 	for _, want := range []string{"Epochs is -1", "PretrainEpochs is 92", "BatchSize is 0", "starts at 0", "Groups[0]: its Rate is -1", "Groups[1]: train.Adam has Beta2 2",
 		"PretrainGroups[0]: train.SGD has Momentum 1", "LogLikelihoodScale is -1", "ClipNorm is NaN", "WeightEnergies weighs", "Padding is -1"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not among %v", want, err)
-		}
+		must.Err(t, err, want)
 	}
 	wrong = train.Settings{BatchSize: 1, Padding: 1}
 	for _, want := range []string{"Groups is empty", "Schedule is nil", "there is no Augmentation"} {
-		if err := wrong.Check(nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not among %v", want, err)
-		}
+		must.Err(t, wrong.Check(nil), want)
 	}
-	if err := (train.Steps{Start: 1, At: []float64{60}}).Check(); err == nil || !strings.Contains(err.Error(), "At has 60") {
-		t.Error(err)
-	}
+	must.Err(t, (train.Steps{Start: 1, At: []float64{60}}).Check(), "At has 60")
 }
 
 // A model of a type that parameters cannot have is neither trained nor asked, and nothing is made of it.

@@ -53,9 +53,7 @@ func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll []
 		return y, stochastic.LayerLossesOf(g).KL, stochastic.LayerLossesOf(g).LogLikelihood
 	}))(t)
 	a, b, d, err := exec.Call3(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	parts := func(x *tensors.Tensor) [][]float64 {
 		values := fixtures.FromTensor(t, x).Values
 		return slices.Collect(slices.Chunk(values, len(values)/len(c.data)))

@@ -105,9 +105,7 @@ func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
 		return []float64{1}, nil
 	}
 	used := c.model(t, dtypes.Float32)
-	if err := other.Fit(context.Background(), used, other.data...); err == nil || !strings.Contains(err.Error(), "no second score") {
-		t.Fatal(err)
-	}
+	must.Err(t, other.Fit(context.Background(), used, other.data...), "no second score")
 	for _, goesOn := range []*nets.Model{nil, used} {
 		c.Checkpoints.Folder = t.TempDir()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -117,9 +115,7 @@ func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
 			}
 		}
 		m := c.model(t, dtypes.Float32)
-		if err := c.Fit(ctx, m, c.data...); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+		must.Err(t, c.Fit(ctx, m, c.data...), context.Canceled)
 		if goesOn == nil {
 			goesOn = m
 		}
@@ -142,9 +138,7 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 			cancel()
 		}
 	}
-	if err := c.Fit(ctx, c.model(t, dtypes.Float32), c.data...); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	must.Err(t, c.Fit(ctx, c.model(t, dtypes.Float32), c.data...), context.Canceled)
 	names, err := filepath.Glob(filepath.Join(c.Checkpoints.Folder, "step-*"))
 	if err != nil || len(names) != 2 || filepath.Base(names[1]) != "step-00000007.safetensors" {
 		t.Fatalf("checkpoints %v, want those of steps 6 and 7 (%v)", names, err)
@@ -174,9 +168,7 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 	sameState(t, m, want)
 	// A shorter run does not take over the network of a longer one.
 	c.Epochs--
-	if err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...); err == nil || !strings.Contains(err.Error(), "it is of a longer run; use another Checkpoints.Folder") {
-		t.Errorf("the error of a shorter run is %v", err)
-	}
+	must.Err(t, c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...), "it is of a longer run; use another Checkpoints.Folder")
 }
 
 // That a checkpoint cannot be written is noted. It neither ends the run nor spoils
@@ -281,10 +273,7 @@ func TestExplosion(t *testing.T) {
 		}
 		return 0.001
 	})
-	err := run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1))
-	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "step 4: the objective went from ") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1)), train.ErrDiverged, "step 4: the objective went from ")
 }
 
 // A first batch of counts that are all 0 says nothing of the others, nor an observation of 0 with little noise. A network
@@ -350,9 +339,7 @@ func TestDivergedReplica(t *testing.T) {
 			err := c.Fit(ctx, m, c.data...)
 			cancel()
 			if at > 0 {
-				if !errors.Is(err, context.Canceled) {
-					t.Fatal(err)
-				}
+				must.Err(t, err, context.Canceled)
 				continue
 			}
 			var diverged *train.DivergedError
@@ -392,9 +379,7 @@ func TestExplosionIsOfItsPhase(t *testing.T) {
 							cancel()
 						}
 					}
-					if err := run.Fit(ctx, m, data...); !errors.Is(err, context.Canceled) {
-						t.Fatalf("the run that is stopped ends with %v", err)
-					}
+					must.Err(t, run.Fit(ctx, m, data...), context.Canceled)
 					run.Progress = nil
 				}
 				fit(t, run, m, data...)

@@ -110,7 +110,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 			store.VariableWithValue(path, fixtures.Tensor(c.DType, c.Array("p_"+name)))
 		}
 		hasLikelihood := false
-		exec, err := model.NewExec(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
+		exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
 			x, y, weights, rate, step := in[0], in[1], in[2], in[3], in[4]
 			stochastic.SetNoiseSource(x.Graph(), &fed{in[5:]})
 			network := nets.Model{Network: nets.MLP{Layers: tr.layers, Widths: []int{5, 5, 5}}, Likelihood: likelihood.Gaussian{}}
@@ -134,10 +134,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 				outputs = append(outputs, losses.logLikelihood)
 			}
 			return append(outputs, gradients...)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 
 		schedule := Cosine{Start: 0.01}
 		examples := len(c.Array("y").Values)

@@ -3,7 +3,6 @@ package train_test
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -13,6 +12,7 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // laplaceWeight is the weight of an example with these logits by its formula.
@@ -76,7 +76,5 @@ func TestWeightEnergiesRefused(t *testing.T) {
 	c := named(t, "points")
 	c.WeightEnergies, c.PretrainEpochs = true, 0
 	m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{6}}, c.like, dtypes.Float32, 5)
-	if err := c.Fit(context.Background(), m, c.data...); err == nil || !strings.Contains(err.Error(), "in which no layer has one") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, c.Fit(context.Background(), m, c.data...), "in which no layer has one")
 }

@@ -108,9 +108,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("the folders hold %s", got)
 	}
 	must.Do(t, os.Symlink(at("e"), at("e")))
-	if err := atomicfile.WriteBytes(at("e"), nil); !errors.Is(err, syscall.ELOOP) {
-		t.Errorf("a link to itself: %v", err)
-	}
+	must.Err(t, atomicfile.WriteBytes(at("e"), nil), syscall.ELOOP)
 }
 
 // A pipe, a device and an open file of this process are written to, and stay what they are.
@@ -170,9 +168,7 @@ func TestFailedWriteLeavesTheOldFile(t *testing.T) {
 				}
 				return failure
 			})
-			if !errors.Is(err, failure) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), says) {
-				t.Errorf("the error is %v, want one that wraps %v, names the file and says %q", err, failure, says)
-			}
+			must.Err(t, err, failure, path, says)
 		}()
 		require(t, path, "old")
 		if got := names(t, folder); got != "a.txt" {
@@ -201,9 +197,7 @@ func TestMissingFolder(t *testing.T) {
 		"file":      atomicfile.WriteBytes(path, nil),
 		"leftovers": atomicfile.RemoveLeftovers(missing),
 	} {
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
-			t.Errorf("%s: %v, want an error that names the missing folder", name, err)
-		}
+		t.Run(name, func(t *testing.T) { must.Err(t, err, fs.ErrNotExist, missing) })
 	}
 }
 

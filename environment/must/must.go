@@ -1,7 +1,11 @@
-// Package must ends a test at an error that the test is not about.
+// Package must ends a test at an error that the test is not about, and checks what an error says that it is about.
 package must
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+)
 
 // Get ends the test if err is not nil, and else returns the value:
 //
@@ -28,5 +32,30 @@ func Get2[A, B any](a A, b B, err error) func(testing.TB) (A, B) {
 		t.Helper()
 		Do(t, err)
 		return a, b
+	}
+}
+
+// Err fails the test if err is nil, or one of the parts is a text that it does not say or an error that it does not wrap.
+func Err(t testing.TB, err error, parts ...any) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("there is no error, want one of %q", parts)
+		return
+	}
+	for _, part := range parts {
+		wrapped, is := part.(error)
+		if is && !errors.Is(err, wrapped) || !is && !strings.Contains(err.Error(), part.(string)) {
+			t.Errorf("the error is %v, want one of %q", err, part)
+		}
+	}
+}
+
+// GetErr is Err for a function of a value and an error:
+//
+//	must.GetErr(os.ReadFile(path))(t, path, fs.ErrNotExist)
+func GetErr[T any](_ T, err error) func(t testing.TB, parts ...any) {
+	return func(t testing.TB, parts ...any) {
+		t.Helper()
+		Err(t, err, parts...)
 	}
 }

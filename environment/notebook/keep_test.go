@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
 )
 
 // session makes the process look like a cell of a notebook in JupyterLab, after a start of its kernel.
@@ -126,7 +127,5 @@ func TestKeep(t *testing.T) {
 	if got := panicOf(func() { Keep("x", 1) }); !strings.Contains(got, "kept-x.gob") {
 		t.Errorf("no such folder: panic %q", got)
 	}
-	if _, err := readKept("x"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after failures: %v", err)
-	}
+	must.GetErr(readKept("x"))(t, fs.ErrNotExist)
 }

@@ -1,7 +1,6 @@
 package cifar
 
 import (
-	"errors"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -87,9 +86,7 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	without := resultsOf(func(experiment.Experiment) map[string]float64 { return nil }, seeded(Chosen(Processor), 1).Of(ten, methods.MFVI))
-	if err := errorOf(named(t, "cifar-processor-differences").Table(index(without...))); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "MFVI") {
-		t.Errorf("without predictions the error is %v", err)
-	}
+	must.Err(t, errorOf(named(t, "cifar-processor-differences").Table(index(without...))), experiment.ErrNoPredictions, "MFVI")
 	// Without runs of density there is nothing to compare.
 	for _, some := range [][]experiment.Result{nil, found[2:]} {
 		if table := tableOf(t, "cifar-processor-differences", some...); len(table.Rows) > 0 {

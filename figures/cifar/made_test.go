@@ -78,9 +78,7 @@ func same(t *testing.T, got, want []string) {
 // fails asks for an error with a text in it.
 func fails(t *testing.T, what string, err error, want string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%s: the error is %v, want %q in it", what, err, want)
-	}
+	must.Err(t, err, want)
 }
 
 func errorOf[T any](_ T, err error) error { return err }

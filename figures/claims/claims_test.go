@@ -2,9 +2,9 @@ package claims
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/tables"
 )
@@ -24,7 +24,5 @@ func TestTable(t *testing.T) {
 		t.Errorf("%+v, %v", table, err)
 	}
 	studies = append(studies, of("three", errors.New("torn")))
-	if _, err := made(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "torn") {
-		t.Errorf("error %v", err)
-	}
+	must.GetErr(made(tables.NewIndex(nil)))(t, "torn")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -187,10 +186,7 @@ func TestRefused(t *testing.T) {
 			e := c.from
 			e.Recipe.Groups = append([]train.Group(nil), e.Recipe.Groups...)
 			c.change(&e)
-			_, err := experiment.Run(ctx, e)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want %q in it", err, c.want)
-			}
+			must.GetErr(experiment.Run(ctx, e))(t, c.want)
 		})
 	}
 }
@@ -198,9 +194,7 @@ func TestRefused(t *testing.T) {
 // Data that cannot be are not an empty list.
 func TestCrossRefuses(t *testing.T) {
 	for name, source := range map[string]experiment.Source{"Task.Data is nil": nil, `no UCI data set "yact"`: uci.Data{Name: "yact"}} {
-		if _, err := experiment.Cross(uci.Paper, []experiment.Source{source}, methods.Density); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("the error is %v, want %q in it", err, name)
-		}
+		must.GetErr(experiment.Cross(uci.Paper, []experiment.Source{source}, methods.Density))(t, name)
 	}
 }
 
@@ -210,9 +204,7 @@ func TestAllProblemsAreNamed(t *testing.T) {
 	a.Recipe.Epochs, a.Recipe.BatchSize, b.Split = 0, -1, 9
 	_, err := experiment.Run(context.Background(), a, b)
 	for _, want := range []string{"Recipe.Epochs is 0", "Recipe: BatchSize is -1", "Split is 9"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.Err(t, err, want)
 	}
 	if _, err := experiment.Run(context.Background()); err == nil {
 		t.Error("no experiments were carried out without an error")

@@ -297,9 +297,7 @@ func TestTwoLikelihoodsOfOneLoss(t *testing.T) {
 	type one struct{ likelihood.Gaussian }
 	a, b := small(baselines.Deterministic{}), small(baselines.Deterministic{})
 	a.Task.Likelihood, b.Task.Likelihood = one{}, another{}
-	if _, err := experiment.Run(t.Context(), a, b); err == nil || !strings.Contains(err.Error(), "with the loss of type") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(experiment.Run(t.Context(), a, b))(t, "with the loss of type")
 }
 
 // notebookCell is the program that the kernel makes of the cells of a notebook: all of them in package main.

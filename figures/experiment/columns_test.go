@@ -54,9 +54,7 @@ func TestTableOfCategories(t *testing.T) {
 			t.Errorf("the answers to %q are %v and %v, want %v", rows[row], a, b, mean)
 		}
 	}
-	if _, err := o.PredictCells(t.Context(), "elm", "old"); err == nil || !strings.Contains(err.Error(), `the row ["elm" "old"]`) || !strings.Contains(err.Error(), `there is no category "elm"`) || !strings.Contains(err.Error(), "column 2: age: ") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(o.PredictCells(t.Context(), "elm", "old"))(t, `the row ["elm" "old"]`, `there is no category "elm"`, "column 2: age: ")
 	for _, row := range [][]float64{{1, 1, 0, 1000, 0}, {0, 0, 0, 1000, 0}, {1, 0.5, 0, 1000, 0}, {1, 0, 0, math.NaN(), 0}, {1, 0, 0, 1000, 1}, {1, 0, 0, 1000, 0.5}} {
 		if _, err := o.Predict(t.Context(), row); err == nil || !strings.Contains(err.Error(), "must be 1") && !strings.Contains(err.Error(), "in the column for what is missing") {
 			t.Errorf("%v: the error is %v", row, err)
@@ -76,18 +74,12 @@ func TestTableOfCategories(t *testing.T) {
 	others := slices.DeleteFunc(datasets.Order(0, 0, 40), func(i int) bool { return slices.Contains(ash, i) })
 	engine := experiment.Engine{Networks: folder, Progress: func(_ float64, note string) { t.Errorf("it is trained: %s", note) }}
 	e.Task.Data = experiment.Table{Set: set, Parts: []datasets.Split{{Train: others, Test: ash}}}
-	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), `row 1 (from 0) of "mine": datasets: wood=ash, and no training row is like this`) {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(engine.Run(context.Background(), e))(t, `row 1 (from 0) of "mine": datasets: wood=ash, and no training row is like this`)
 	e.Task.Data = experiment.Table{Set: set, Parts: []datasets.Split{{Train: others[2:], Test: others[:2]}, {Train: others, Test: ash}}}
 	second := e
 	second.Split = 1
-	if _, err := engine.Run(context.Background(), e, second); err == nil || !strings.Contains(err.Error(), "split 1: row 1 (from 0)") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(engine.Run(context.Background(), e, second))(t, "split 1: row 1 (from 0)")
 	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
 	o = must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
-	if _, err := o.PredictCells(t.Context(), "ash", "1000"); err == nil || !strings.Contains(err.Error(), "wood=ash, and no training row") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(o.PredictCells(t.Context(), "ash", "1000"))(t, "wood=ash, and no training row")
 }

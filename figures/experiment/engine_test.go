@@ -131,9 +131,7 @@ func TestFailureOfOne(t *testing.T) {
 		return nil, errors.New("it cannot be measured")
 	}}
 	found, err := experiment.Run(context.Background(), bad, good)
-	if err == nil || !strings.Contains(err.Error(), "it cannot be measured") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, err, "it cannot be measured")
 	if len(found) != 1 || found[0].ID != good.ID() {
 		t.Errorf("the results are %v", found)
 	}
@@ -172,9 +170,7 @@ func TestDiverged(t *testing.T) {
 	if again[3].Reason != found[3].Reason || len(notes) != 1 || !strings.HasSuffix(notes[0], "; 4 of them diverged") {
 		t.Errorf("from the store the reason is %q, and the notes are %q", again[3].Reason, notes)
 	}
-	if _, err := must.Get(experiment.Run(t.Context(), small(baselines.Deterministic{})))(t)[0].Metric("nil"); err == nil || !strings.Contains(err.Error(), `has no metric "nil": it has coverage95, `) {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(must.Get(experiment.Run(t.Context(), small(baselines.Deterministic{})))(t)[0].Metric("nil"))(t, `has no metric "nil": it has coverage95, `)
 }
 
 // A Gaussian process takes the place of the layer at the scope "output" of a network of your own and learns, and is refused
@@ -194,9 +190,7 @@ func TestProcessInOwnNetwork(t *testing.T) {
 	other.Task.Network = nets.Func{Name: "elsewhere", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return attention(l, s.In("part"), x, outputs)
 	}}
-	if _, err := experiment.Run(ctx, other); err == nil || !strings.Contains(err.Error(), "takes the place of the dense layer at the scope /model/network/output") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(experiment.Run(ctx, other))(t, "takes the place of the dense layer at the scope /model/network/output")
 }
 
 // A likelihood of your own, without moments and classes, is measured by its own density.
@@ -230,9 +224,7 @@ func TestOwnLikelihood(t *testing.T) {
 		"laplace has the number Scale, 0.5, and the targets are standardised": laplace{0.5}, "embedding returns a experiment_test.known": embedding{},
 	} {
 		e.Task.Likelihood = l
-		if _, err := experiment.Run(t.Context(), e); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.GetErr(experiment.Run(t.Context(), e))(t, want)
 	}
 	e.Task.Likelihood = known{laplace{0.5}}
 	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
@@ -623,9 +615,7 @@ func TestOwnSplits(t *testing.T) {
 		"has 1 rows to train on and 0 to test":  {Set: set, Parts: []datasets.Split{{Train: []int{1}}}},
 		"leave Count out":                       {Set: set, Parts: table.Parts, Count: 1},
 	} {
-		if err := other.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.Err(t, other.Check(), want)
 	}
 	e.Task.Data = experiment.Table{Set: set, Count: 2}
 	if e.Seed = 3; e.ID() == list[0].ID() {
@@ -659,9 +649,7 @@ func TestCurves(t *testing.T) {
 		t.Errorf("with an epoch again there is %+v", got)
 	}
 	must.Do(t, os.WriteFile(file, []byte("0,1,"), 0o600))
-	if _, err := experiment.Curve(folder, own); err == nil || !strings.Contains(err.Error(), "line 1") {
-		t.Errorf("of a torn line the error is %v", err)
-	}
+	must.GetErr(experiment.Curve(folder, own))(t, "line 1")
 	engine.Curves = filepath.Join(t.TempDir(), "others")
 	if must.Get(engine.Run(t.Context(), own))(t); !strings.Contains(said, "not trained again to keep its learning curve") {
 		t.Errorf("the engine says %q", said)

@@ -171,9 +171,7 @@ func TestWithoutIdentity(t *testing.T) {
 		{"a type without a name", "without a name", struct{ scaled }{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := small(c.layers).Check(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want %q in it", err, c.want)
-			}
+			must.Err(t, small(c.layers).Check(), c.want)
 		})
 	}
 }
@@ -210,9 +208,7 @@ func (c *counting) Load(ctx context.Context, split int) (experiment.Data, error)
 func TestIdentityThatChanges(t *testing.T) {
 	e := small(baselines.Deterministic{})
 	e.Task.Data = &counting{Table: e.Task.Data.(experiment.Table)}
-	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "its identity changed while its data were read") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(experiment.Run(context.Background(), e))(t, "its identity changed while its data were read")
 }
 
 func TestDifferences(t *testing.T) {

@@ -69,9 +69,7 @@ func TestStoredResultIsMeasured(t *testing.T) {
 	must.Get(untrained(t, folder).Run(ctx, inspected))(t)
 
 	var notes []string
-	if err := os.RemoveAll(filepath.Join(folder, "predictions")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(folder, "predictions")))
 	engine := untrained(t, folder)
 	engine.Notes = func(text string) { notes = append(notes, text) }
 	must.Get(engine.Run(ctx, with(e, constant("mine", 7))))(t)
@@ -88,18 +86,12 @@ func TestListedTwice(t *testing.T) {
 	}
 	named := e
 	named.Method.Name = "another"
-	if _, err := experiment.Run(ctx, e, named); err == nil || !strings.Contains(err.Error(), "it is the same experiment as that of the method") {
-		t.Errorf("under two names: error %v", err)
-	}
-	if _, err := experiment.Run(ctx, e, with(e, constant("mine", 7))); err == nil || !strings.Contains(err.Error(), "listed twice, with other Task.Metrics") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(experiment.Run(ctx, e, named))(t, "it is the same experiment as that of the method")
+	must.GetErr(experiment.Run(ctx, e, with(e, constant("mine", 7))))(t, "listed twice, with other Task.Metrics")
 	for want, metric := range map[string]experiment.Metric{
 		`the metric fits none of the 1 sets ["test"]`: experiment.Classification, `two metrics have the name "`: experiment.Regression,
 	} {
-		if _, err := experiment.Run(ctx, with(e, metric)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q", err, want)
-		}
+		must.GetErr(experiment.Run(ctx, with(e, metric)))(t, want)
 	}
 }
 
@@ -174,9 +166,7 @@ func TestNetworksAreKept(t *testing.T) {
 	process := e
 	process.Method = experiment.Method{Name: "SNGP", Process: methods.SNGPProcess{}}
 	process.Recipe = experiment.Adam(2, 16, 1e-2)
-	if _, err := engine.Run(ctx, process); err == nil || !strings.Contains(err.Error(), "needs the training data") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(engine.Run(ctx, process))(t, "needs the training data")
 }
 
 // Kept networks predict more draws, in other batches, and another set, without training, as networks do that are trained for it.
@@ -233,9 +223,7 @@ func TestHalfPrecisionOnTheGoBackend(t *testing.T) {
 	e := small(baselines.Deterministic{})
 	e.Recipe.BFloat16 = true
 	engine := experiment.Engine{Progress: func(_ float64, note string) { t.Errorf("it is trained: %s", note) }}
-	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "Recipe.BFloat16 is set") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(engine.Run(context.Background(), e))(t, "Recipe.BFloat16 is set")
 }
 
 // denseOnly has an energy model in its dense layers alone, and counts them.
@@ -290,7 +278,5 @@ func TestMetricThatPanics(t *testing.T) {
 	}
 	task := small(nil).Task
 	task.Likelihood = nil
-	if _, err := task.Experiments(experiment.Adam(1, 1, 1), 1, experiment.Method{Layers: baselines.Deterministic{}}); err == nil || !strings.Contains(err.Error(), "Task.Likelihood is nil") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(task.Experiments(experiment.Adam(1, 1, 1), 1, experiment.Method{Layers: baselines.Deterministic{}}))(t, "Task.Likelihood is nil")
 }

@@ -101,9 +101,7 @@ func TestPresetsRefuse(t *testing.T) {
 			return err
 		},
 	} {
-		if err := try(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.Err(t, try(), want)
 	}
 }
 

@@ -71,13 +71,9 @@ func TestProgramFails(t *testing.T) {
 		"none of the 0 sets":               measured,
 		"nil *said pointer":                deciding((*said)(nil))[0],
 	} {
-		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the error is %v, want %q", err, says)
-		}
+		must.GetErr(experiment.Run(context.Background(), e))(t, says)
 	}
-	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...); err == nil || !strings.Contains(err.Error(), "cannot be kept: a experiment_test.said trains the networks") {
-		t.Errorf("networks of a Program can be kept: %v", err)
-	}
+	must.GetErr((experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(said{Parts: 1})...))(t, "cannot be kept: a experiment_test.said trains the networks")
 }
 
 // fits is a Program that predicts as the engine does, unless it stops before.
@@ -126,7 +122,5 @@ func TestFitOne(t *testing.T) {
 		}
 	}
 	e.Recipe.Samples = 0
-	if _, err := experiment.FitOne(t.Context(), e, experiment.Data{}, nil, nil); err == nil || !strings.Contains(err.Error(), "with the Data that an Engine gave it") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(experiment.FitOne(t.Context(), e, experiment.Data{}, nil, nil))(t, "with the Data that an Engine gave it")
 }

@@ -3,7 +3,6 @@ package experiment_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -81,12 +80,8 @@ func TestMeasureRefuses(t *testing.T) {
 	bad := func(*experiment.Predictions) (map[string]float64, error) {
 		return map[string]float64{"bad": math.NaN()}, nil
 	}
-	if _, err := experiment.Measure(e, p, bad); !errors.Is(err, experiment.ErrNotFinite) || !strings.Contains(err.Error(), "metrics map[bad:NaN]") {
-		t.Errorf("the error is %v", err)
-	}
-	if _, err := p.Set("other"); err == nil || !strings.Contains(err.Error(), "there are some of test") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(experiment.Measure(e, p, bad))(t, experiment.ErrNotFinite, "metrics map[bad:NaN]")
+	must.GetErr(p.Set("other"))(t, "there are some of test")
 }
 
 // lineFile is the file of results in a folder.
@@ -123,9 +118,7 @@ func TestChangedStore(t *testing.T) {
 			file := filepath.Join(folder, c.file)
 			must.Do(t, os.WriteFile(file, c.change(must.Get(os.ReadFile(file))(t)), 0o644))
 			_, err := (&experiment.Store{Folder: folder}).Results()
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want %q in it", err, c.want)
-			}
+			must.Err(t, err, c.want)
 			if _, err := untrained(t, folder).Run(context.Background(), e); err == nil {
 				t.Error("the store was used")
 			}
@@ -140,9 +133,7 @@ func TestChangedStore(t *testing.T) {
 	taken := must.Get(os.ReadFile(filepath.Join(other, "predictions", longer.ID()+".safetensors.gz")))(t)
 	mine := filepath.Join(folder, "predictions", e.ID()+".safetensors.gz")
 	must.Do(t, os.WriteFile(mine, taken, 0o644))
-	if _, err := must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()].Predictions(); err == nil || !strings.Contains(err.Error(), "are of the experiment ") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()].Predictions())(t, "are of the experiment ")
 }
 
 // A last line that a killed process left unfinished is run again, and the others count.
@@ -179,9 +170,7 @@ func TestTwoLinesOfOneExperiment(t *testing.T) {
 	}
 	content[len(content)-2] ^= 1 // the last digit of the last metric
 	must.Do(t, os.WriteFile(filepath.Join(a, "other.csv"), content, 0o644))
-	if _, err := (&experiment.Store{Folder: a}).Results(); err == nil || !strings.Contains(err.Error(), "with different numbers: ") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr((&experiment.Store{Folder: a}).Results())(t, "with different numbers: ")
 }
 
 // Files beside the store's own, such as conflict copies, are named. They count where the store has nothing else.
@@ -250,9 +239,7 @@ func TestStoppedInAnotherList(t *testing.T) {
 			stop()
 		}
 	}
-	if _, err := en.Run(ctx, e); !errors.Is(err, context.Canceled) {
-		t.Fatalf("the error is %v", err)
-	}
+	must.GetErr(en.Run(ctx, e))(t, context.Canceled)
 	en.Progress = func(_ float64, note string) {
 		if strings.Contains(note, "epoch 1 of 60") {
 			t.Errorf("it begins anew: %s", note)
@@ -275,10 +262,6 @@ func TestStoreThatCannotBeWritten(t *testing.T) {
 		t.Errorf("%d results, and the error %v", len(found), err)
 	}
 	must.Do(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o644))
-	if _, err := untrained(t, filepath.Join(folder, "file")).Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "reading the store") {
-		t.Errorf("the error is %v", err)
-	}
-	if _, err := untrained(t, "").Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "has no Folder") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(untrained(t, filepath.Join(folder, "file")).Run(context.Background(), a))(t, "reading the store")
+	must.GetErr(untrained(t, "").Run(context.Background(), a))(t, "has no Folder")
 }

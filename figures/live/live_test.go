@@ -121,9 +121,7 @@ func TestUpdates(t *testing.T) {
 				t.Errorf("gaps %v: ratio %g of %g and %g", b.Gaps, b.Ratio, gap, data)
 			}
 			for _, u := range updates {
-				if _, err := json.Marshal(u); err != nil {
-					t.Error(err)
-				}
+				must.Get(json.Marshal(u))(t)
 			}
 		})
 	}
@@ -230,10 +228,7 @@ func TestRefused(t *testing.T) {
 	} {
 		r := good
 		change(&r)
-		err := r.Run(t.Context(), func(update) { t.Errorf("%s: it was trained", want) })
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q in it", err, want)
-		}
+		must.Err(t, r.Run(t.Context(), func(update) { t.Errorf("%s: it was trained", want) }), want)
 	}
 }
 

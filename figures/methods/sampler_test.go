@@ -2,7 +2,6 @@ package methods
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -72,14 +71,10 @@ func TestLaplaceSampler(t *testing.T) {
 		t.Errorf("the deterministic network has %v, Laplace %v, by draws %v", plain, laplace, drawn)
 	}
 	noisy := experiment.Experiment{Method: changed(MCDropout, "noisy", LaplaceSampler{}), Task: experiment.Task{Likelihood: likelihood.Gaussian{}}}
-	if err := (LaplaceSampler{}).Check(noisy); err == nil || !strings.Contains(err.Error(), "not for baselines.MCDropout with likelihood.Gaussian") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, (LaplaceSampler{}).Check(noisy), "not for baselines.MCDropout with likelihood.Gaussian")
 	short := experiment.Experiment{Method: SWAG, Task: experiment.Task{Network: nets.MLP{}, Likelihood: likelihood.Gaussian{}}}
 	short.Recipe.Epochs = 3
-	if err := (SWAGSampler{Start: 0.9, Rank: 2, Draws: 1}).Check(short); err == nil || !strings.Contains(err.Error(), "1 epochs of Recipe.Epochs after Start 0.9") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, (SWAGSampler{Start: 0.9, Rank: 2, Draws: 1}).Check(short), "1 epochs of Recipe.Epochs after Start 0.9")
 	ordinary := experiment.Experiment{Method: Deterministic, Task: sines(0), Recipe: experiment.Adam(50, 20, 0.03)}
 	for _, p := range []experiment.Program{LaplaceSampler{Draws: -1}, LaplaceSampler{PriorPrecision: math.NaN()}, SWAGSampler{Start: 1, Rank: 2, Draws: 1}, SWAGSampler{Rank: 1, Draws: 1}, SWAGSampler{Rank: 2}} {
 		if p.Check(ordinary) == nil {
@@ -103,10 +98,7 @@ func TestLastLayer(t *testing.T) {
 	} {
 		task := sines(0)
 		task.Network = nets.Func{Name: name, Build: build}
-		_, err := experiment.Run(t.Context(), must.Get(task.Experiments(experiment.Adam(1, 20, 0.03), 1, Laplace))(t)...)
-		if err == nil || !strings.Contains(err.Error(), `build its last layer by layers.Dense(s.In("output"), ...)`) {
-			t.Errorf("%s: the error is %v", name, err)
-		}
+		must.GetErr(experiment.Run(t.Context(), must.Get(task.Experiments(experiment.Adam(1, 20, 0.03), 1, Laplace))(t)...))(t, `build its last layer by layers.Dense(s.In("output"), ...)`)
 	}
 }
 

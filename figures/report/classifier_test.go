@@ -77,9 +77,7 @@ func TestOODThreshold(t *testing.T) {
 	zeros := report.Separation{Title: "zeros", Log: true, Inside: report.Sample{"a", []float64{0, 1}}, Outside: []report.Sample{{"b", []float64{10}}}}
 	for _, s := range []report.Separation{same, zeros} {
 		f := must.Get(report.OODThreshold(s.Title, []report.Separation{s}, 0.05))(t)
-		if _, err := f.Bytes(report.SVG); err != nil {
-			t.Error(err)
-		}
+		must.Get(f.Bytes(report.SVG))(t)
 	}
 }
 
@@ -149,9 +147,7 @@ func TestClassifierFiguresReject(t *testing.T) {
 		{"layer dense has 2", func() (report.Figure, error) { return energies(1, math.NaN()) }},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			if _, err := c.make(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("want %q, got %v", c.want, err)
-			}
+			must.GetErr(c.make())(t, c.want)
 		})
 	}
 }

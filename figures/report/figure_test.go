@@ -51,9 +51,7 @@ func TestShades(t *testing.T) {
 			z = append(z, float64(i+j)/10-1) // -1 to 2.8
 		}
 	}
-	if err := report.Shades(p, x, y, z, 0, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.Shades(p, x, y, z, 0, 2))
 	if p.X.Max != 1.9 || p.Y.Min != 10 {
 		t.Errorf("axes from %v to %v and from %v to %v", p.X.Min, p.X.Max, p.Y.Min, p.Y.Max)
 	}
@@ -100,9 +98,7 @@ func TestLogAxis(t *testing.T) {
 			t.Errorf("%v: from %v to %v, want %v to %v", c.values, p.Y.Min, p.Y.Max, c.low, c.high)
 		}
 		must.Do(t, report.Line(p, "", []float64{0, 1}, []float64{c.low, c.high}, report.Blue))
-		if _, err := report.Single("n", p, 100, 100).Bytes(report.SVG); err != nil {
-			t.Error(err)
-		}
+		must.Get(report.Single("n", p, 100, 100).Bytes(report.SVG))(t)
 	}
 }
 
@@ -128,9 +124,7 @@ func TestCharactersOfPDF(t *testing.T) {
 	p := report.New("f − mean, ±2 sd, σ²é", "ä – €", "")
 	must.Do(t, report.Line(p, "", []float64{0, 1}, []float64{-1, 1}, report.Blue))
 	f := report.Single("n", p, 200, 200)
-	if _, err := f.Bytes(report.PDF); err == nil || !strings.Contains(err.Error(), "'σ' (U+03C3)") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(f.Bytes(report.PDF))(t, "'σ' (U+03C3)")
 	p.Title.Text = "f − mean, ±2 sd, é²"
 	figtest.SameText(t, f)
 }
@@ -213,9 +207,7 @@ func TestFigureFormats(t *testing.T) {
 			c.check(t, out)
 		})
 	}
-	if _, err := f.Bytes("gif"); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
-		t.Errorf("unknown format: %v", err)
-	}
+	must.GetErr(f.Bytes("gif"))(t, "svg, png, pdf")
 	if _, err := (report.Figure{}).Bytes(report.PNG); err == nil {
 		t.Error("a figure without panels was drawn")
 	}
@@ -306,9 +298,7 @@ func TestForest(t *testing.T) {
 		t.Errorf("panels %q", got)
 	}
 	table.Rows = table.Rows[2:3]
-	if _, err := (report.Forest{}).Of(table); err == nil || !strings.Contains(err.Error(), "forest has nothing to draw") {
-		t.Errorf("without differences: %v", err)
-	}
+	must.GetErr((report.Forest{}).Of(table))(t, "forest has nothing to draw")
 }
 
 // With fixed axes, too, a bar that is not a number is an error.

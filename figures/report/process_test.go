@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
 )
@@ -24,9 +25,7 @@ func TestStandardDeviations(t *testing.T) {
 		t.Errorf("axes to %v and %v, label %q", left.Y.Max, right.Y.Max, right.Y.Label.Text)
 	}
 	rough[3] = -0.1
-	if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", curves}); err == nil || !strings.Contains(err.Error(), "rough has the variance -0.1 at place 3") {
-		t.Errorf("a negative variance: %v", err)
-	}
+	must.GetErr(report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", curves}))(t, "rough has the variance -0.1 at place 3")
 	for lowest, refused := range map[float64]bool{-1e-9: false, -1e-8: true} { // of variances of 0.005
 		small := slices.Repeat([]float64{0.005}, len(x))
 		small[3] = lowest
@@ -34,9 +33,7 @@ func TestStandardDeviations(t *testing.T) {
 			t.Errorf("a variance of %g among 0.005: %v", lowest, err)
 		}
 	}
-	if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"short", exact[1:]}}}); err == nil || !strings.Contains(err.Error(), "81 x values but 80") {
-		t.Errorf("too few values: %v", err)
-	}
+	must.GetErr(report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"short", exact[1:]}}}))(t, "81 x values but 80")
 }
 
 func TestDistances(t *testing.T) {

@@ -1,7 +1,6 @@
 package tables_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -247,14 +246,10 @@ func TestAgainst(t *testing.T) {
 		`no result is of the method "density"; there are other`: theirs, "two experiments on mine are called": slices.Concat(ours, twice),
 		"other and density on mine have other data": slices.Concat(ours, elsewhere),
 	} {
-		if _, err := tables.Against(list, "density", "nll"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.GetErr(tables.Against(list, "density", "nll"))(t, want)
 	}
 	for want, metrics := range map[string][]string{`no result has a metric "accuracy"; they have nll`: {"accuracy"}, "no metric was named; the results have nll": nil} {
-		if _, err := tables.Against(ours, "density", metrics...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.GetErr(tables.Against(ours, "density", metrics...))(t, want)
 	}
 }
 
@@ -263,9 +258,7 @@ func TestLearningCurves(t *testing.T) {
 	folder := t.TempDir()
 	density := *made(t, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.1}}, 1)[0].Experiment
 	plain := *made(t, experiment.Method{Name: "plain", Layers: baselines.Deterministic{}}, 1)[0].Experiment
-	if _, err := tables.LearningCurves(folder, density, plain); !errors.Is(err, report.ErrNotRun) {
-		t.Errorf("without curves the error is %v", err)
-	}
+	must.GetErr(tables.LearningCurves(folder, density, plain))(t, report.ErrNotRun)
 	write := func(e experiment.Experiment, rows string) {
 		must.Do(t, os.WriteFile(filepath.Join(folder, e.ID()+".csv"), []byte(rows), 0o600))
 	}
@@ -280,7 +273,5 @@ func TestLearningCurves(t *testing.T) {
 		must.Get(f.Bytes(report.SVG))(t)
 	}
 	write(plain, "0,one")
-	if _, err := tables.LearningCurves(folder, density, plain); err == nil || !strings.Contains(err.Error(), "line 1") {
-		t.Errorf("of a damaged curve the error is %v", err)
-	}
+	must.GetErr(tables.LearningCurves(folder, density, plain))(t, "line 1")
 }

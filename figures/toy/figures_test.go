@@ -2,7 +2,6 @@ package toy
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -37,9 +36,7 @@ func TestFigures(t *testing.T) {
 		})
 	}
 	seven, _ := x.Find(grid.Of(Cubic{Seeds: 8}, methods.MFVI)[7])
-	if _, err := Pictures([]experiment.Result{seven}); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
-		t.Errorf("of a seed without predictions: %v", err)
-	}
+	must.GetErr(Pictures([]experiment.Result{seven}))(t, experiment.ErrNoPredictions, "the seeds 0 to 2")
 }
 
 // Without a run a figure says which, and how to make it. A run that diverged has no curves, and its panel says so.
@@ -57,9 +54,7 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance-moons"},
 	} {
 		t.Run(c.figure, func(t *testing.T) {
-			if _, err := exhibit(t, c.figure).Picture(tables.Of(without(full, c.method.Name))); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("without it: %v, want %q", err, c.want)
-			}
+			must.GetErr(exhibit(t, c.figure).Picture(tables.Of(without(full, c.method.Name))))(t, c.want)
 			list := slices.Clone(full)
 			for i := range list {
 				list[i].Diverged = list[i].Method == c.method.Name
@@ -70,9 +65,7 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 					t.Errorf("panel %d has the title %q", i, title)
 				}
 			}
-			if _, err := f.Bytes(report.SVG); err != nil {
-				t.Error(err)
-			}
+			must.Get(f.Bytes(report.SVG))(t)
 		})
 	}
 }
@@ -90,9 +83,7 @@ func TestPictures(t *testing.T) {
 	for want, wrong := range map[string][]experiment.Result{
 		"there are no runs to show": nil, "is not on the cubic": {list[0], moons}, "does not know its experiment": {{ID: "x"}},
 	} {
-		if _, err := Pictures(wrong); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.GetErr(Pictures(wrong))(t, want)
 	}
 }
 

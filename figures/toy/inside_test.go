@@ -26,9 +26,7 @@ func TestLookInside(t *testing.T) {
 	}
 	moons := passedOff(t, grid.Of(Moons{Seeds: 1}, methods.Density))
 	for want, wrong := range map[string]experiment.Result{"no energy model": list[1], "only runs on the cubic": moons[0], "not there": {}} {
-		if _, err := LookInside([]experiment.Result{wrong}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.GetErr(LookInside([]experiment.Result{wrong}))(t, want)
 	}
 }
 
@@ -65,8 +63,6 @@ func TestInsideFigure(t *testing.T) {
 		{[]Inside{runs[0], {Steps: 7}}, 100, "after 7 steps there are energies of 0 layers, after 100 of 2"},
 		{[]Inside{{X: []float64{0}, Std: nil}}, 0, "inside networks"},
 	} {
-		if _, err := InsideFigure(wrong.runs, wrong.steps); err == nil || !strings.Contains(err.Error(), wrong.want) {
-			t.Errorf("%d steps of %d networks: %v, want %q", wrong.steps, len(wrong.runs), err, wrong.want)
-		}
+		must.GetErr(InsideFigure(wrong.runs, wrong.steps))(t, wrong.want)
 	}
 }

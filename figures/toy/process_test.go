@@ -1,7 +1,6 @@
 package toy_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -46,9 +45,7 @@ func TestProcessVariance(t *testing.T) {
 			t.Errorf("at %v: variance %v, want %v", at, several[i], want)
 		}
 	}
-	if _, err := toy.ProcessVariance(indefinite, data, 0.1, x); !errors.Is(err, linalg.ErrNotPositiveDefinite) {
-		t.Errorf("a kernel that is none: %v", err)
-	}
+	must.GetErr(toy.ProcessVariance(indefinite, data, 0.1, x))(t, linalg.ErrNotPositiveDefinite)
 }
 
 // The inner products of the features are the kernel between inducing points, and
@@ -81,7 +78,5 @@ func TestInducingFeatures(t *testing.T) {
 			t.Errorf("at %v: sparse variance %v, exact %v", x[i], sparse, exact[i])
 		}
 	}
-	if _, err := toy.InducingFeatures(indefinite, z, x); !errors.Is(err, linalg.ErrNotPositiveDefinite) {
-		t.Errorf("a kernel that is none: %v", err)
-	}
+	must.GetErr(toy.InducingFeatures(indefinite, z, x))(t, linalg.ErrNotPositiveDefinite)
 }

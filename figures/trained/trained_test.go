@@ -41,17 +41,11 @@ func TestSave(t *testing.T) {
 		"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}, "must be positive": {Shape: []int{0}},
 		"weights has the shape [1 4] in the model, and [2 4] in": {Shape: []int{2}},
 	} {
-		if err := trained.Save(file, m, likelihood.Gaussian{}, wrong, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+		must.Err(t, trained.Save(file, m, likelihood.Gaussian{}, wrong, nil), want)
 	}
-	if err := trained.Save(file, m, likelihood.KnownNoise{Std: 1}, s, nil); err == nil || !strings.Contains(err.Error(), "is not the model's") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, trained.Save(file, m, likelihood.KnownNoise{Std: 1}, s, nil), "is not the model's")
 	two := must.Get(nets.NewReplicas(backend, network, likelihood.Gaussian{}, 1, 2))(t)
-	if err := trained.Save(file, two, likelihood.Gaussian{}, s, nil); err == nil || !strings.Contains(err.Error(), "2 replicas; save each of Model.Replica") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, trained.Save(file, two, likelihood.Gaussian{}, s, nil), "2 replicas; save each of Model.Replica")
 }
 
 // A network that was trained as one of several replicas answers, from its file alone, in the units of the data what it predicted
@@ -81,12 +75,8 @@ func TestOpened(t *testing.T) {
 				t.Errorf("member %d, row %d: the answer is %v, want %v ± %v", member, row, a, mean, reach)
 			}
 		}
-		if _, err := o.Predict(t.Context(), []float64{1}); err == nil || !strings.Contains(err.Error(), "the input has 1 numbers; the network takes 2") {
-			t.Errorf("the error is %v", err)
-		}
-		if _, err := trained.Open(file, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{5}}, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "variable /model/network/hidden_0/") {
-			t.Errorf("the error is %v", err)
-		}
+		must.GetErr(o.Predict(t.Context(), []float64{1}))(t, "the input has 1 numbers; the network takes 2")
+		must.GetErr(trained.Open(file, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{5}}, likelihood.Gaussian{}))(t, "variable /model/network/hidden_0/")
 	}
 	kept := filepath.Join(folder, experiment.NetworkFile(e, 0))
 	tanh := nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
@@ -97,14 +87,10 @@ func TestOpened(t *testing.T) {
 			t.Errorf("%v: the error is %v", other, err)
 		}
 	}
-	if _, err := trained.Open(kept, network, likelihood.KnownNoise{Std: 1}); err == nil || !strings.Contains(err.Error(), "it was trained with the likelihood") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(trained.Open(kept, network, likelihood.KnownNoise{Std: 1}))(t, "it was trained with the likelihood")
 	other := filepath.Join(folder, "other")
 	must.Do(t, os.WriteFile(other, []byte("x"), 0o600))
-	if _, err := trained.Open(other, network, likelihood.Gaussian{}); err == nil || !strings.Contains(err.Error(), "opening the network "+other) {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(trained.Open(other, network, likelihood.Gaussian{}))(t, "opening the network "+other)
 }
 
 // Other programs are given what PredictAll answers; what is neither a mean and a variance nor probabilities is refused.
@@ -126,9 +112,7 @@ func TestExec(t *testing.T) {
 		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), network, c.l))(t)
 		program, _, err := o.Exec(backend)
 		if _, refused := c.l.(likelihood.StudentT); refused {
-			if err == nil || !strings.Contains(err.Error(), "neither a mean and a variance nor probabilities") {
-				t.Errorf("the error is %v", err)
-			}
+			must.Err(t, err, "neither a mean and a variance nor probabilities")
 			continue
 		}
 		must.Do(t, err)

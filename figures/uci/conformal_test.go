@@ -2,7 +2,6 @@ package uci
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"densityuncertainty/dul/predict"
@@ -18,9 +17,7 @@ func TestCalibration(t *testing.T) {
 	if d.Train.Len() != held.Train.Len() || d.HeldOut.Inputs != nil || len(d.Sets) != 2 || d.Sets[0].Len() != plain.Sets[0].Len() || d.Sets[1].Name != calibrationSet || !slices.Equal(d.Sets[1].Targets, held.HeldOut.Targets) {
 		t.Errorf("%d training examples and the sets %d", d.Train.Len(), len(d.Sets))
 	}
-	if err := (Data{Name: "yacht", HeldOut: true, Calibration: true}).Check(); err == nil || !strings.Contains(err.Error(), "leave one of them out") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, (Data{Name: "yacht", HeldOut: true, Calibration: true}).Check(), "leave one of them out")
 }
 
 func TestConformal(t *testing.T) {
@@ -41,7 +38,5 @@ func TestConformal(t *testing.T) {
 		t.Errorf("the numbers are %v", found)
 	}
 	p.Sets = p.Sets[:1]
-	if _, err := conformal(p); err == nil || !strings.Contains(err.Error(), calibrationSet) {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(conformal(p))(t, calibrationSet)
 }

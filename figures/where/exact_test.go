@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"densityuncertainty/dul"
@@ -84,9 +83,7 @@ func TestRegionsOfTheCubic(t *testing.T) {
 
 // What the picture lacks it names.
 func TestExactFigure(t *testing.T) {
-	if _, err := exactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
-		t.Errorf("without results: %v", err)
-	}
+	must.GetErr(exactFigure(tables.NewIndex(nil)))(t, "where-posterior")
 	f := must.Get(exactFigure(must.Get(tables.Committed())(t)))(t)
 	if len(f.Panels) != 2 || len(f.Panels[0]) != 4 || f.Panels[0][0].Title.Text != "Density Uncertainty" {
 		t.Errorf("%d rows", len(f.Panels))
@@ -111,9 +108,7 @@ func TestNoPosterior(t *testing.T) {
 	p := exactProblems()[0]
 	p.noise = 0.123
 	engine := experiment.Engine{Progress: func(float64, string) { t.Error("something is trained") }}
-	if _, err := engine.Run(t.Context(), p.runs(methods.Density)...); err == nil || !strings.Contains(err.Error(), "run where-posterior") {
-		t.Errorf("without a posterior: %v", err)
-	}
+	must.GetErr(engine.Run(t.Context(), p.runs(methods.Density)...))(t, "run where-posterior")
 }
 
 // With Times 1 the control is dul.Density.MeanEnergy. More Times make the same trained network draw functions that are

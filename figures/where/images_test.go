@@ -158,9 +158,7 @@ func TestHalvedImages(t *testing.T) {
 func TestFewImagesRefuses(t *testing.T) {
 	d := fewSample()
 	d.Sets = d.Sets[1:]
-	if _, err := d.Load(t.Context(), 0); err == nil || !strings.Contains(err.Error(), `images of the set "test" are corrupted`) {
-		t.Errorf("without test images: %v", err)
-	}
+	must.GetErr(d.Load(t.Context(), 0))(t, `images of the set "test" are corrupted`)
 }
 
 // madeImages are made-up runs of question 10 or 12. Densities have a lower NLL and a higher area than the others, by 0.2, and

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"regexp"
-	"strings"
 	"testing"
 
 	"densityuncertainty/dul/layertest/fixtures"
@@ -31,9 +30,7 @@ func TestQuick(t *testing.T) {
 			}
 		})
 	}
-	if err := run(context.Background(), &bytes.Buffer{}, "dense", true, 1, 1, ""); err == nil || !strings.Contains(err.Error(), `no layers "dense"`) {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, run(context.Background(), &bytes.Buffer{}, "dense", true, 1, 1, ""), `no layers "dense"`)
 }
 
 func TestTold(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"densityuncertainty/dul/layertest/fixtures"
@@ -24,7 +23,5 @@ func TestCells(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if err := run(t.Context(), &bytes.Buffer{}, "mars"); err == nil || !strings.Contains(err.Error(), "mars") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, run(t.Context(), &bytes.Buffer{}, "mars"), "mars")
 }

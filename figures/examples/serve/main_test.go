@@ -192,9 +192,7 @@ func TestClients(t *testing.T) {
 		t.Errorf("equal rows have the answers %+v and %+v", many[0], many[2])
 	}
 	rows[5] = []float64{1}
-	if _, err := o.PredictAll(t.Context(), rows); err == nil || !strings.Contains(err.Error(), "input 5: the input has 1 numbers") {
-		t.Errorf("the error is %v", err)
-	}
+	must.GetErr(o.PredictAll(t.Context(), rows))(t, "input 5: the input has 1 numbers")
 	if _, err := o.With(0, 1); err == nil {
 		t.Error("no draws are no error")
 	}

@@ -1,0 +1,35 @@
+package must_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+
+	"densityuncertainty/environment/must"
+)
+
+// failing notes that a test failed.
+type failing struct {
+	testing.TB
+	failed bool
+}
+
+func (*failing) Helper()                 {}
+func (f *failing) Errorf(string, ...any) { f.failed = true }
+
+func TestErr(t *testing.T) {
+	err := fmt.Errorf("reading: %w", fs.ErrNotExist)
+	for _, c := range []struct {
+		err   error
+		parts []any
+		fails bool
+	}{
+		{err, []any{"reading", os.ErrNotExist}, false}, {err, []any{"reading", "writing"}, true}, {err, []any{"reading", os.ErrExist}, true}, {nil, []any{"reading"}, true}, {nil, nil, true},
+	} {
+		f := &failing{TB: t}
+		if must.Err(f, c.err, c.parts...); f.failed != c.fails {
+			t.Errorf("%v, %q: failed %t", c.err, c.parts, f.failed)
+		}
+	}
+}
