@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// InRows arranges panels in rows of so many; places of the last that are left over stay empty. Each panel is handed to
-// adapt, if that is not nil, which is told whether it is the lowest of its column and the first of its row.
+// InRows arranges panels in rows of so many columns; the last row may have nil at its end. If adapt is not nil, it is called
+// for each panel, with whether it is the lowest of its column and the first of its row.
 func InRows(panels []*plot.Plot, columns int, adapt func(p *plot.Plot, lowest, first bool)) (rows [][]*plot.Plot) {
 	columns = min(columns, len(panels))
 	for n, p := range panels {
@@ -25,8 +25,8 @@ func InRows(panels []*plot.Plot, columns int, adapt func(p *plot.Plot, lowest, f
 	return rows
 }
 
-// ShareAxes takes the labels off the axes that another panel shows: only the lowest row has x labels, only
-// the first column y labels. The space is taken too, so that panels move together.
+// ShareAxes, for InRows, removes the x labels of all rows but the lowest and the y labels of all columns but the
+// first, with their space.
 func ShareAxes(p *plot.Plot, lowest, first bool) {
 	if !lowest {
 		p.X.Label.Text = ""
@@ -96,8 +96,8 @@ func drawable(a plot.Axis) error {
 	return nil
 }
 
-// LogAxis makes an axis logarithmic, from the smallest of the values above 0, but at most three powers of ten below the
-// largest, to that one. What is less has no place on the axis, and is to be drawn where it begins, at axis.Min.
+// LogAxis makes an axis logarithmic, from the smallest positive value, or a thousandth of the largest if that is more, to the
+// largest. Draw smaller values at axis.Min: they have no place on the axis.
 func LogAxis(axis *plot.Axis, values []float64) {
 	const powers = 1000
 	low, high := math.Inf(1), 0.0

@@ -48,7 +48,8 @@ const (
 // mostDecimals is the number of decimals beyond which numbers differ by rounding alone.
 const mostDecimals = 6
 
-// Decimals are those that show x with so many significant digits.
+// Decimals returns the number of decimals, from 0 to 6, that show x with so many significant digits; 0 if x is 0, NaN or
+// infinite.
 func Decimals(x float64, digits int) int {
 	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -56,9 +57,10 @@ func Decimals(x float64, digits int) int {
 	return min(max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x))))), mostDecimals)
 }
 
-// Align prints all cells with the decimals at which their median standard deviation has two significant digits, and never
-// with more than asked for or, if all numbers are small, than show three digits of the largest. A number whose own spread is
-// ten times too large or too small for them has fewer or more; one that is not ours never has more than it was given with.
+// Align prints all cells with the decimals that show two significant digits of their median standard deviation. They are at
+// most the largest Decimals of the cells or, if that is above 2, as many as show three digits of the largest number. A cell
+// gets more to show a digit of its own deviation, and fewer if two digits of it need at least two decimals fewer. A cell of
+// Theirs never gets more than its own Decimals.
 func Align(cells ...*Cell) {
 	var own []int
 	most := 0
@@ -103,5 +105,5 @@ func (c Cell) Noted(note string) Cell {
 	return c
 }
 
-// NotSignificant is the verdict on a difference that other data of the same kind may well turn round.
+// NotSignificant is the verdict on a difference that other data of the same kind may well reverse.
 const NotSignificant = "not significant"

@@ -44,7 +44,8 @@ var methodMarks = map[string]Mark{
 	"DUE":                        {Colour: Green, Shape: draw.BoxGlyph{}},
 }
 
-// MarkOf is the mark of a method, with what stands before its name, such as "Against "; or else mark k of a picture.
+// MarkOf returns the mark of a method by its Name, also after "Against ", so that it looks alike in all pictures. Another name
+// gets mark k of a sequence of colours and shapes.
 func MarkOf(name string, k int) Mark {
 	colours, shapes := append(Palette(), color.Black), []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
 	m, known := methodMarks[strings.TrimPrefix(name, "Against ")]

@@ -75,9 +75,8 @@ type Pairs struct {
 	Across           []bool // the pair is of both classes
 }
 
-// Distances is a figure of what networks do to distances, a panel for each: the distance of the features
-// of each pair over that of the inputs, and the lines of the smallest and the largest ratio of both, which
-// are in the title too.
+// Distances returns a figure with a panel for each network: the distance of the features of each pair over
+// the distance of the inputs, and lines of the smallest and the largest ratio, which the title has too.
 func Distances(name string, panels ...Pairs) (Figure, error) {
 	f := Figure{Name: name, Panels: [][]*plot.Plot{nil}, Width: vg.Points(float64(205*len(panels)) + 20), Height: 220,
 		Caption: words.Caption("distances", nil)}

@@ -51,8 +51,8 @@ func legend(p *plot.Plot, name string, thumbs ...plot.Thumbnailer) {
 	}
 }
 
-// Line draws y over x. An empty name keeps it out of the legend. Here as in the other shapes a list that is empty, of
-// another length or not finite is an error that says which value of which series it is.
+// Line draws y over x. An empty name keeps it out of the legend. Here as in the other shapes it is an error, which names
+// the series and the value, if lists are empty or differ in length, or if a value is NaN or infinite.
 func Line(p *plot.Plot, name string, x, y []float64, c color.Color) error {
 	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(lineWidth)})
 }
@@ -114,7 +114,8 @@ func Marks(p *plot.Plot, x, y []float64, m Mark) error {
 	return nil
 }
 
-// Classes draws points of two classes, 0 and 1, in a colour each that is seen on Shades.
+// Classes draws the points of class 0 in orange and of class 1 in red, which are visible on Shades. It is an error if lists
+// differ in length or if a class has no points.
 func Classes[T int | float64](p *plot.Plot, x, y []float64, class []T, radius vg.Length) error {
 	if len(class) != len(x) || len(class) != len(y) {
 		return fmt.Errorf("report: points of classes: %d x values, %d y values and %d classes", len(x), len(y), len(class))
