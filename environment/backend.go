@@ -19,13 +19,13 @@ import (
 const ConfigVariable = compute.ConfigEnvVar
 
 // GoSequential configures the pure Go backend for small networks: the operations of a graph run one after the other.
-// They are too short to run in parallel: with [GoParallel] a step of 20 density MLPs takes 15% more processor time.
+// They are too short to run in parallel: with [goParallel] a step of 20 density MLPs takes 15% more processor time.
 const GoSequential = gobackend.BackendName + ":ops_sequential"
 
-// GoParallel configures the pure Go backend for large operations, as for images: independent operations run in
+// goParallel configures the pure Go backend for large operations, as for images: independent operations run in
 // parallel. Results have the same bits as with [GoSequential]. On two cores a training step with density layers takes
 // little more than half the time.
-const GoParallel = gobackend.BackendName + ":parallelism=-1"
+const goParallel = gobackend.BackendName + ":parallelism=-1"
 
 // Work is a kind of work, for which OpenFor chooses a backend.
 type Work int
@@ -50,7 +50,7 @@ func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 //
 // If GOMLX_BACKEND is set and not blank, OpenFor opens exactly this backend, or returns an error that names the value.
 // Otherwise it tries the installed XLA plugins, which are fastest (for images CUDA and then CPU, for small networks
-// CPU), and then the pure Go backend, as [GoParallel] for images and [GoSequential] otherwise. For short trainings it
+// CPU), and then the pure Go backend, as [goParallel] for images and [GoSequential] otherwise. For short trainings it
 // opens the pure Go backend. It never downloads a plugin.
 //
 // On a GPU, convolutions and products of float32 keep 11 binary digits of their factors (TF32), as PyTorch's
@@ -87,14 +87,14 @@ func openGo(work Work) (compute.Backend, error) {
 	if work != Images {
 		return try(GoSequential)
 	}
-	// GoParallel, but without the line that the backend prints between a notebook's own where its option is given.
+	// goParallel, but without the line that the backend prints between a notebook's own where its option is given.
 	backend, err := try(gobackend.BackendName)
 	if err != nil {
 		return nil, err
 	}
 	workers, is := goWorkers(backend).(interface{ SetMaxParallelism(int) })
 	if !is {
-		return try(GoParallel)
+		return try(goParallel)
 	}
 	workers.SetMaxParallelism(-1)
 	return backend, nil

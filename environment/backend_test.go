@@ -46,7 +46,7 @@ func TestOpenForWork(t *testing.T) {
 		name string
 		work Work
 		want string
-	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, GoParallel}, {"short trainings", ShortTrainings, GoSequential}} {
+	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, goParallel}, {"short trainings", ShortTrainings, GoSequential}} {
 		t.Run(c.name, func(t *testing.T) {
 			backend, line := must.Get2(OpenFor(c.work))(t)
 			if backend.String() != "go" && c.work != ShortTrainings {
@@ -77,7 +77,7 @@ func TestOpenHonoursTheVariable(t *testing.T) {
 // Large products that run beside each other, in several executions at once, end: in
 // no mode of the Go backend do they wait for each other's workers.
 func TestParallelProductsEnd(t *testing.T) {
-	for _, config := range []string{"go", GoParallel, GoSequential} {
+	for _, config := range []string{"go", goParallel, GoSequential} {
 		backend := must.Get(try(config))(t)
 		ended := make(chan error)
 		for range 4 {

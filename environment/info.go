@@ -22,9 +22,9 @@ import (
 	"github.com/gomlx/compute/gobackend"
 )
 
-// VersionVariable is the environment variable that gives the version of the code if the program cannot know it, as in a
+// versionVariable is the environment variable that gives the version of the code if the program cannot know it, as in a
 // container without git.
-const VersionVariable = "DENSITYUNCERTAINTY_VERSION"
+const versionVariable = "DENSITYUNCERTAINTY_VERSION"
 
 // Info describes the backend and the code that computed a result. All fields are set.
 type Info struct {
@@ -58,10 +58,10 @@ func (i Info) PureGo() bool {
 	return name == gobackend.BackendName
 }
 
-// goMode is GoParallel for a Go backend with any number of workers, else GoSequential: which of the two OpenFor chose.
+// goMode is goParallel for a Go backend with any number of workers, else GoSequential: which of the two OpenFor chose.
 func goMode(backend compute.Backend) string {
 	if workers, is := goWorkers(backend).(interface{ IsUnlimited() bool }); is && workers.IsUnlimited() {
-		return GoParallel
+		return goParallel
 	}
 	return GoSequential
 }
@@ -116,7 +116,7 @@ func versionFrom(build *debug.BuildInfo) string {
 	case of == nil && module.Path == modulePath && module.Version != "(devel)":
 		released = module.Version
 	}
-	return cmp.Or(released, strings.TrimSpace(os.Getenv(VersionVariable)), sourceRevision(), "devel")
+	return cmp.Or(released, strings.TrimSpace(os.Getenv(versionVariable)), sourceRevision(), "devel")
 }
 
 const modulePath = "densityuncertainty"

@@ -40,7 +40,7 @@ func TestVersionFrom(t *testing.T) {
 		{"replaced by a fork", "", "example.com/fork@v0.1.0", replaced(debug.Module{Path: "example.com/fork", Version: "v0.1.0"})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Setenv(VersionVariable, test.variable)
+			t.Setenv(versionVariable, test.variable)
 			if got := versionFrom(test.build); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
@@ -50,7 +50,7 @@ func TestVersionFrom(t *testing.T) {
 
 // Programs that "go run" compiles, tests and the cells of notebooks have no revision of their own.
 func TestVersionOfTheCheckout(t *testing.T) {
-	t.Setenv(VersionVariable, "")
+	t.Setenv(versionVariable, "")
 	want := "devel"
 	if revision, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
 		want = string(revision[:12])

@@ -52,8 +52,8 @@ type StudentT struct {
 	Nu float64 // above 0 and at most 1e6, where probabilities differ from a Gaussian's by at most 1e-6
 }
 
-// LogScale is the name of StudentT's parameter v, the logarithm of the scale.
-const LogScale = "observation_log_scale"
+// logScale is the name of StudentT's parameter v, the logarithm of the scale.
+const logScale = "observation_log_scale"
 
 // Check implements Checker.
 func (l StudentT) Check() error {
@@ -68,7 +68,7 @@ func (StudentT) Outputs() int { return 1 }
 
 // Parameters returns m and v, [..., batch, 2].
 func (StudentT) Parameters(s *model.Scope, outputs *graph.Node) *graph.Node {
-	v := params.New(s, outputs, LogScale, params.Likelihood, params.Constant(0), 1, 1)
+	v := params.New(s, outputs, logScale, params.Likelihood, params.Constant(0), 1, 1)
 	return graph.Concatenate([]*graph.Node{outputs, graph.Add(graph.ZerosLike(outputs), v)}, -1)
 }
 

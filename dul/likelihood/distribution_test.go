@@ -38,7 +38,7 @@ func TestNLL(t *testing.T) {
 		single float64 // tolerance in single precision
 	}{
 		{"StudentT", likelihood.StudentT{Nu: 3}, fixtures.Values{
-			"outputs": fixtures.Matrix(3, 1, 1, -1, 0.3), "target": fixtures.Matrix(3, 1, 3, -1.5, 40), "/" + likelihood.LogScale: fixtures.Matrix(1, 1, 0.4),
+			"outputs": fixtures.Matrix(3, 1, 1, -1, 0.3), "target": fixtures.Matrix(3, 1, 3, -1.5, 40), "/observation_log_scale": fixtures.Matrix(1, 1, 0.4),
 		}, []float64{t3(1, 0.4, 3), t3(-1, 0.4, -1.5), t3(0.3, 0.4, 40)}, 1e-5},
 		{"Poisson", likelihood.Poisson{}, fixtures.Values{
 			"outputs": fixtures.Matrix(5, 1, rates...), "target": fixtures.Matrix(5, 1, counts...),
@@ -81,7 +81,7 @@ func TestPoissonOfLargeCounts(t *testing.T) {
 // With replicas each has a scale of its own, and the same loss as alone.
 func TestStudentTOfReplicas(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	values := fixtures.Values{"outputs": fixtures.Random(rng, 2, 3, 1), "target": fixtures.Random(rng, 2, 3, 1), "/" + likelihood.LogScale: fixtures.Random(rng, 2, 1, 1)}
+	values := fixtures.Values{"outputs": fixtures.Random(rng, 2, 3, 1), "target": fixtures.Random(rng, 2, 3, 1), "/observation_log_scale": fixtures.Random(rng, 2, 1, 1)}
 	l := likelihood.StudentT{Nu: 5}
 	nll := func(replicas ...int) fixtures.Function {
 		return func(s *model.Scope, in fixtures.Nodes) []*graph.Node {

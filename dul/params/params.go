@@ -37,9 +37,9 @@ const (
 	Likelihood Role = "likelihood"
 	// Running is a statistic that a layer updates itself, without an optimizer.
 	Running Role = "running"
-	// Loaded marks a variable that was read from a file (checkpoint.SetTensors) and that
+	// loaded marks a variable that was read from a file (checkpoint.SetTensors) and that
 	// no graph has used yet.
-	Loaded Role = "loaded"
+	loaded Role = "loaded"
 )
 
 // New returns the parameter s/name, [replicas..., dims...], and creates it with its role and initial value on first
@@ -122,7 +122,7 @@ const loadedKey = "/parameters_loaded"
 // and Statistic create no variables, and panic if the file lacks one.
 func SetLoaded(store *model.Store, path string) {
 	store.SetParam(loadedKey, true)
-	store.SetParam(roleKey(path), string(Loaded))
+	store.SetParam(roleKey(path), string(loaded))
 }
 
 // CheckLoaded returns an error if the variables that a file set below the scope s are not those that the graph g uses.
@@ -142,7 +142,7 @@ func CheckLoaded(s *model.Scope, g *graph.Graph) error {
 		switch role, found := store.GetParam(roleKey(v.Path())); {
 		case !found:
 			return notInFile(v.Path())
-		case role != string(Loaded):
+		case role != string(loaded):
 		case v.InUseByGraph(g) && used[v.NodeValue(g)]: // by a layer of GoMLX's own
 			store.SetParam(roleKey(v.Path()), "")
 		default:

@@ -104,7 +104,7 @@ func Explore(description string, draw func(at []float64) ([]byte, error), contro
 		}
 		sliders = append(sliders, slider{s.Name, texts[s.Start], strings.Join(texts, " "), s.Start, len(texts) - 1})
 	}
-	if !In() {
+	if !inNotebook() {
 		for _, p := range pictures {
 			say("[picture: " + p.Words + "]")
 		}

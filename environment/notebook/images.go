@@ -52,7 +52,7 @@ func Bitmaps(width int, bitmaps ...Bitmap) {
 	if width < 1 || len(bitmaps) == 0 {
 		panic(fmt.Errorf("notebook.Bitmaps: %d bitmaps of width %d; give at least one, and at least 1", len(bitmaps), width))
 	}
-	if !In() {
+	if !inNotebook() {
 		for _, b := range bitmaps {
 			say("[picture: " + b.Caption + "]")
 		}

@@ -121,7 +121,7 @@ func mustFind(name string) kept {
 		exit(0) // as if the cell had run
 	}
 	Check(err)
-	if In() && record.Kernel != os.Getenv(protocol.GONB_TMP_DIR_ENV) {
+	if inNotebook() && record.Kernel != os.Getenv(protocol.GONB_TMP_DIR_ENV) {
 		Markdown(fmt.Sprintf("*“%s” was kept on %s.*", name, record.Time.Format("2 January at 15:04:05")))
 	}
 	return record

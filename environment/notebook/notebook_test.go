@@ -23,13 +23,13 @@ func TestQuick(t *testing.T) {
 		{"true", false},
 	} {
 		t.Run(c.value, func(t *testing.T) {
-			t.Setenv(FullVariable, c.value)
+			t.Setenv(fullVariable, c.value)
 			if got := Quick(); got != c.want {
-				t.Errorf("%s=%q: quick = %v, want %v", FullVariable, c.value, got, c.want)
+				t.Errorf("%s=%q: quick = %v, want %v", fullVariable, c.value, got, c.want)
 			}
 		})
 	}
-	t.Setenv(FullVariable, "yes please")
+	t.Setenv(fullVariable, "yes please")
 	if message := panicOf(func() { Quick() }); !strings.Contains(message, `"yes please"`) {
 		t.Errorf("bad value: panic %q", message)
 	}

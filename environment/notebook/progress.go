@@ -39,7 +39,7 @@ type Progress struct {
 // NewProgress starts and shows a progress bar for total steps of work. It panics unless total > 0. Call
 // [Progress.Finish] at the end.
 func NewProgress(label string, total int) *Progress {
-	if In() {
+	if inNotebook() {
 		// Ten pictures a second look continuous and cost nothing noticeable.
 		return newProgress(label, total, drawBar("progress-"+gonbui.UniqueId()), 100*time.Millisecond, time.Now)
 	}

@@ -6,21 +6,21 @@ import (
 	"strconv"
 )
 
-// FullVariable is the environment variable that asks for full runs, "DENSITYUNCERTAINTY_FULL". Its value is a Go
+// fullVariable is the environment variable that asks for full runs, "DENSITYUNCERTAINTY_FULL". Its value is a Go
 // boolean such as 1 or 0.
-const FullVariable = "DENSITYUNCERTAINTY_FULL"
+const fullVariable = "DENSITYUNCERTAINTY_FULL"
 
 // Quick reports whether the notebook runs in quick mode, the default: the same code with smaller numbers.
 // DENSITYUNCERTAINTY_FULL=1 asks for full runs. A value that is no boolean stops the cell, so that quick numbers do not
 // pass for full ones.
 func Quick() bool {
-	value := os.Getenv(FullVariable)
+	value := os.Getenv(fullVariable)
 	if value == "" {
 		return true
 	}
 	full, err := strconv.ParseBool(value)
 	if err != nil {
-		panic(fmt.Errorf("%s=%q: want 1 for full runs, 0 or nothing for quick ones", FullVariable, value))
+		panic(fmt.Errorf("%s=%q: want 1 for full runs, 0 or nothing for quick ones", fullVariable, value))
 	}
 	return !full
 }

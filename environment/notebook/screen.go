@@ -8,8 +8,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// In reports whether the program runs as a notebook cell.
-func In() bool { return gonbui.IsNotebook }
+// inNotebook reports whether the program runs as a notebook cell.
+func inNotebook() bool { return gonbui.IsNotebook }
 
 // send shows content of one media type, or replaces what was shown before
 // under the same id, and waits until the notebook has it.

@@ -13,7 +13,7 @@ import (
 
 // Markdown shows Markdown text, with formulas between dollar signs.
 func Markdown(text string) {
-	if !In() {
+	if !inNotebook() {
 		say(text)
 		return
 	}
@@ -32,7 +32,7 @@ func show(drawing []byte, description, attribute string) {
 	if strings.TrimSpace(description) == "" {
 		panic(errors.New("notebook.SVG: the drawing needs a description"))
 	}
-	if !In() {
+	if !inNotebook() {
 		say("[picture: " + description + "]")
 		return
 	}

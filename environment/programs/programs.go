@@ -1,8 +1,8 @@
 // Package programs keeps on disk what XLA has compiled for the processor, so that a program that starts again loads it,
 // in a thirtieth of the time.
 //
-// They lie in the folder that [Variable] names, by default densityuncertainty-xla in the user's folder of caches. "off"
-// keeps none. The folder takes at most a gigabyte; the programs that were used longest ago go first. Their names are
+// They lie in the folder that the environment variable DENSITYUNCERTAINTY_PROGRAMS names, by default densityuncertainty-xla
+// in the user's folder of caches. "off" keeps none. The folder takes at most a gigabyte; the programs that were used longest ago go first. Their names are
 // SHA-256 digests of all that they depend on (see key), and of their content, so that a file that was cut, or is of
 // another processor, plugin or flag, is compiled anew. No disk error is more than that.
 package programs
@@ -23,8 +23,8 @@ import (
 	"densityuncertainty/environment/atomicfile"
 )
 
-// Variable names the environment variable for the folder.
-const Variable = "DENSITYUNCERTAINTY_PROGRAMS"
+// folderVariable names the environment variable for the folder.
+const folderVariable = "DENSITYUNCERTAINTY_PROGRAMS"
 
 // limit is what the kept programs may take, in bytes.
 var limit int64 = 1 << 30

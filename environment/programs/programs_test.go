@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "programs")
 	if err == nil {
-		err = os.Setenv(Variable, folder)
+		err = os.Setenv(folderVariable, folder)
 	}
 	status := 1
 	if err == nil {

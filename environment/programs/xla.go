@@ -151,7 +151,7 @@ func keptCompile(args *C.compile_args) unsafe.Pointer {
 
 // folder is where programs are kept; "" for nowhere.
 func folder() string {
-	switch named := os.Getenv(Variable); named {
+	switch named := os.Getenv(folderVariable); named {
 	case "off":
 		return ""
 	case "":

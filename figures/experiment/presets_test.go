@@ -90,7 +90,7 @@ func TestPresetsRefuse(t *testing.T) {
 		"there are no images \"mnist\"":            func() error { _, err := cifar.Paper(cifar.Images{Name: "mnist"}, methods.Density); return err },
 		"there are no layers":                      func() error { _, err := uci.Paper(uci.Data{Name: "yacht"}, experiment.Method{}); return err },
 		"no choice was made for": func() error {
-			_, err := uci.Tuned(uci.Data{Name: "yacht"}, experiment.Method{Name: "mine", Layers: scaled{Scale: 1}})
+			_, err := uci.Tuned().Experiments(uci.Data{Name: "yacht"}, experiment.Method{Name: "mine", Layers: scaled{Scale: 1}})
 			return err
 		},
 		"there is no UCI data set": func() error {
@@ -133,7 +133,7 @@ func TestPresetsKeepSettings(t *testing.T) {
 	}
 	for name, group := range map[string]func(l nets.Layers) string{
 		"uci.Tuned": func(l nets.Layers) string {
-			return must.Get(uci.Tuned(uci.Data{Name: "yacht"}, experiment.Method{Key: "mfvi", Layers: l}))(t)[0].Group()
+			return must.Get(uci.Tuned().Experiments(uci.Data{Name: "yacht"}, experiment.Method{Key: "mfvi", Layers: l}))(t)[0].Group()
 		},
 		"cifar.Chosen": func(l nets.Layers) string {
 			return must.Get(cifar.Chosen(cifar.Processor)(cifar.Images{Name: cifar.CIFAR10}, experiment.Method{Key: "mfvi", Layers: l}))(t).Group()

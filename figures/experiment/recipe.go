@@ -64,7 +64,7 @@ func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experi
 // set, are an error.
 func Cross(preset Preset, data []Source, methods ...Method) (all Experiments, err error) {
 	for _, source := range data {
-		list, err := Grid{Preset: preset}.list(source, methods)
+		list, err := Grid{Preset: preset}.Experiments(source, methods...)
 		if err != nil {
 			return nil, err
 		}
@@ -89,18 +89,18 @@ type Grid struct {
 	Change func(e *Experiment)
 }
 
-// Of lists the experiments of methods on data, also on data that are no rows; none of a method that the grid is not for. It panics
-// if the preset refuses one: grids are of data and methods that their presets know.
+// Of is Experiments for data and methods that the preset knows: it panics where Experiments returns an error.
 func (g Grid) Of(data Source, methods ...Method) Experiments {
-	all, err := g.list(data, methods)
+	all, err := g.Experiments(data, methods...)
 	if err != nil {
 		panic(err)
 	}
 	return all
 }
 
-// list is Of without panics.
-func (g Grid) list(data Source, methods []Method) (all Experiments, err error) {
+// Experiments lists the experiments of methods on data, which need not be among the rows. A method that the grid is not for
+// has none. What the preset refuses is an error.
+func (g Grid) Experiments(data Source, methods ...Method) (all Experiments, err error) {
 	if data == nil {
 		return nil, fmt.Errorf("experiment: %w", checkSource(nil))
 	}

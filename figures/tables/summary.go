@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -119,4 +120,175 @@ func (s Summary) Cell(decimals int) report.Cell {
 		return report.Cell{Text: odd[0]}
 	}
 	return report.Cell{NotRun: true}
+}
+
+// Confidence is the probability with which an interval of a paired difference contains the difference. The verdicts of a
+// family are all right with this probability.
+const Confidence = 0.95
+
+// A Family is paired tests of differences over the splits of data sets. Its verdicts hold for all of its tests together
+// (metrics.PairedDifference, Holm). K is what a test compares, such as the name of a data set.
+type Family[K comparable] struct {
+	// TestTrain is the ratio of test to training examples of the splits of the tests that are added next, for the correction of
+	// Nadeau and Bengio (2003).
+	TestTrain float64
+
+	names       []K
+	differences []metrics.Difference
+	higher      []bool    // is better
+	untested    []Test[K] // because only one side diverged, or all differences are equal
+}
+
+// Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
+// not of the same splits, or of fewer than two or the least number of splits that is asked for, the family stays as it is.
+func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
+	splits := slices.Sorted(maps.Keys(values))
+	if len(splits) < max(least, 2) || !slices.Equal(splits, slices.Sorted(maps.Keys(reference))) {
+		return
+	}
+	var a, b []float64
+	for _, split := range splits {
+		a, b = append(a, values[split]), append(b, reference[split])
+	}
+	d := metrics.PairedDifference(a, b, f.TestTrain, Confidence)
+	if math.IsNaN(d.P) {
+		f.untested = append(f.untested, Test[K]{Of: name, Verdict: report.NotSignificant})
+		return
+	}
+	f.AddDifference(name, d, false)
+}
+
+// AddDifference adds a difference that was found already, of a number that is better when higher or lower.
+func (f *Family[K]) AddDifference(name K, d metrics.Difference, higher bool) {
+	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, higher)
+}
+
+// AddTested tests a mean against the other, if both have experiments. If runs of one side diverged and none of the other's, the
+// verdict is against that side.
+func (f *Family[K]) AddTested(name K, x *Index, t Tested) {
+	if len(t.Of) == 0 || len(t.Other.Of) == 0 {
+		return
+	}
+	ours, theirs := x.Results(t.Of), x.Results(t.Other.Of)
+	if verdict := divergedAlone(ours, theirs); verdict != "" {
+		f.untested = append(f.untested, Test[K]{Of: name, Verdict: verdict})
+		return
+	}
+	if f.TestTrain = 0; t.By == nil {
+		var splits []int
+		for _, e := range t.Of {
+			splits = append(splits, e.Split)
+		}
+		f.TestTrain = testTrain(t.Of[0].Task.Data, splits)
+	}
+	n := len(f.higher)
+	f.Add(name, t.units(ours), t.Other.units(theirs), 0)
+	if len(f.higher) > n {
+		f.higher[n] = t.Higher
+	}
+}
+
+// testTrain is the mean ratio of test to training examples over splits that overlap; 0 if the data does not say it.
+func testTrain(data experiment.Source, splits []int) float64 {
+	overlapping, is := data.(interface{ TestTrain(split int) float64 })
+	if !is {
+		return 0
+	}
+	first, others := overlapping.TestTrain(splits[0]), 0.0 // of equal ratios the mean is their value to the last digit
+	for _, split := range splits {
+		others += overlapping.TestTrain(split) - first
+	}
+	return first + others/float64(len(splits))
+}
+
+// A Test is the verdict on a comparison, report.Better, Worse or NotSignificant, and the difference that was tested. If runs of
+// one side diverged and none of the other's (Index.DivergedAlone), the verdict is against that side without a test, whichever
+// way the metric is better: Difference is nil. It is nil, too, if all differences are equal but for rounding, so that there is no
+// test and the verdict is report.NotSignificant.
+type Test[K comparable] struct {
+	Of K
+	*metrics.Difference
+	Verdict string
+}
+
+// Tests returns the tests of a family in the order in which they were added, and then those without a Difference.
+func (f *Family[K]) Tests() []Test[K] {
+	p := make([]float64, len(f.differences))
+	for i, d := range f.differences {
+		p[i] = d.P
+	}
+	var tests []Test[K]
+	for i, p := range metrics.Holm(p) {
+		d, verdict := &f.differences[i], report.NotSignificant
+		switch {
+		case !(p <= 1-Confidence):
+		case d.Mean < 0 != f.higher[i]:
+			verdict = report.Better
+		default:
+			verdict = report.Worse
+		}
+		tests = append(tests, Test[K]{f.names[i], d, verdict})
+	}
+	return append(tests, f.untested...)
+}
+
+// Text is the difference with its interval, with three decimals, or two digits of the largest number if three decimals show
+// none of it.
+func (t Test[K]) Text() string {
+	n, largest := 3, max(math.Abs(t.Mean), math.Abs(t.Low), math.Abs(t.High))
+	if report.Decimals(largest, 1) > n {
+		n = report.Decimals(largest, 2)
+	}
+	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
+}
+
+// Sentence lists tests of a metric of which neither high nor low values are better: a difference that is significant is
+// called lower or higher.
+func Sentence(tests []Test[string]) string {
+	var parts []string
+	for _, t := range tests {
+		if t.Difference == nil {
+			continue
+		}
+		word := map[bool]string{true: "lower", false: "higher"}[t.Mean < 0]
+		if t.Verdict == report.NotSignificant {
+			word = report.NotSignificant
+		}
+		parts = append(parts, t.Of+" "+t.Text()+", "+word)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Verdicts returns the number of tests with each verdict.
+func Verdicts[K comparable](tests []Test[K]) map[string]int {
+	n := map[string]int{}
+	for _, t := range tests {
+		n[t.Verdict]++
+	}
+	return n
+}
+
+// Tally returns the Verdicts as a sentence.
+func Tally[K comparable](tests []Test[K]) string {
+	n := Verdicts(tests)
+	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant%s.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant], Equal(tests))
+}
+
+// Equal returns the end of a sentence: how many comparisons have no test because all differences are equal; "" for none.
+func Equal[K comparable](tests []Test[K]) string {
+	n := 0
+	for _, t := range tests {
+		if t.Difference == nil && t.Verdict == report.NotSignificant {
+			n++
+		}
+	}
+	return EqualIn(n)
+}
+
+// EqualIn returns what Equal does if n comparisons have no test.
+func EqualIn(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; all differences are equal in %d, so that there is no test", n)
 }

@@ -50,7 +50,7 @@ func gapRatios(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("gap-ratio", map[string]int{"Seeds": gapSeeds, "Steps": settings.Epochs, "Samples": settings.Samples}), Down: true}
 	s.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
 	for _, row := range gapRows {
-		ratio, above := gapRatio(row.Method), tables.Waits
+		ratio, above := gapRatio(row.Method), tables.Cell(tables.Done{NotRun: true})
 		coverage := ratio
 		coverage.Name = metricGapCoverage
 		if ratios := x.Units(ratio); len(ratios) > 0 {

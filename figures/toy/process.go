@@ -9,17 +9,14 @@ import (
 	"densityuncertainty/dul/linalg"
 )
 
-// A Kernel is the covariance function of a Gaussian process of one input.
-type Kernel func(a, b float64) float64
-
-// ProcessVariance is the exact posterior variance of a Gaussian process at each of
+// ProcessVariance is the exact posterior variance of a Gaussian process with the covariance function k at each of
 // the inputs x, after observations with the noise variance sigma2 at data:
 //
 //	k(x, x) - k(x)^T (K + sigma2 I)^-1 k(x),   K_ij = k(data_i, data_j),   k(x)_i = k(data_i, x).
 //
 // What was observed there has no part in it. It returns an error, wrapping
 // linalg.ErrNotPositiveDefinite, where K + sigma2 I has no Cholesky factor.
-func ProcessVariance(k Kernel, data []float64, sigma2 float64, x []float64) ([]float64, error) {
+func ProcessVariance(k func(a, b float64) float64, data []float64, sigma2 float64, x []float64) ([]float64, error) {
 	a, err := features(k, data, sigma2, x)
 	if err != nil {
 		return nil, fmt.Errorf("toy: %d observations with noise variance %g: %w", len(data), sigma2, err)
@@ -41,7 +38,7 @@ const inducingJitter = 1e-8
 //
 // Where x is one of z, |a(x)|^2 is k(x, x); everywhere else it is less, by the
 // variance that f(x) would have if f(z) were known.
-func InducingFeatures(k Kernel, z, x []float64) (*mat.Dense, error) {
+func InducingFeatures(k func(a, b float64) float64, z, x []float64) (*mat.Dense, error) {
 	a, err := features(k, z, inducingJitter, x)
 	if err != nil {
 		return nil, fmt.Errorf("toy: %d inducing points: %w", len(z), err)
@@ -60,7 +57,7 @@ func QuadraticForms(rows *mat.Dense, m mat.Matrix) []float64 {
 }
 
 // features are the rows L^-1 k(points, x) of the inputs x, with L L^T = K(points, points) + ridge I.
-func features(k Kernel, points []float64, ridge float64, x []float64) (*mat.Dense, error) {
+func features(k func(a, b float64) float64, points []float64, ridge float64, x []float64) (*mat.Dense, error) {
 	gram := mat.NewSymDense(len(points), nil)
 	for i, a := range points {
 		for j, b := range points[:i+1] {

@@ -9,20 +9,6 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// densityFirst are methods with density uncertainty before the others, since a narrow screen shows few columns.
-func densityFirst(list []experiment.Method) []experiment.Method {
-	return append([]experiment.Method{methods.Density}, slices.DeleteFunc(slices.Clone(list), methods.Density.Equal)...)
-}
-
-// sheet is a table with a column for each method, and with lines of settings.
-func sheet(name, legend string, list []experiment.Method, all ...[]tables.Line) tables.Sheet {
-	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(all...)}
-	for _, m := range list {
-		s.Columns = append(s.Columns, m.Name)
-	}
-	return s
-}
-
 // bySetting is a table of a number with a group of lines for each setting. With a reference the others are tested against it.
 func bySetting(name string, n tables.Number, list []experiment.Method, grids []experiment.Grid, reference ...experiment.Method) tables.Sheet {
 	s := sheet(name, "", list)
@@ -62,7 +48,7 @@ func adamTable(x *tables.Index) (report.Table, error) {
 
 // tunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func tunedTable(x *tables.Index) (report.Table, error) {
-	return againstDensity("uci-tuned", withLater, tunedGrid(On(SmallDatasets()...)...)).Make(x)
+	return againstDensity("uci-tuned", withLater, Tuned(On(SmallDatasets()...)...)).Make(x)
 }
 
 // claimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/figures/experiment"
@@ -50,6 +51,20 @@ func begun(name, heading, legend string) report.Table {
 	t := prose.Table(name, nil)
 	t.Columns, t.Legend = []string{heading}, legend
 	return t
+}
+
+// densityFirst are methods with density uncertainty before the others, since a narrow screen shows few columns.
+func densityFirst(list []experiment.Method) []experiment.Method {
+	return append([]experiment.Method{methods.Density}, slices.DeleteFunc(slices.Clone(list), methods.Density.Equal)...)
+}
+
+// sheet is a table with a column for each method, and with lines of settings.
+func sheet(name, legend string, list []experiment.Method, all ...[]tables.Line) tables.Sheet {
+	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(all...)}
+	for _, m := range list {
+		s.Columns = append(s.Columns, m.Name)
+	}
+	return s
 }
 
 // The numbers of the paper's tables, in their order.

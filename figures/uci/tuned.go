@@ -52,12 +52,15 @@ var choices = sync.OnceValue(func() map[string]choice {
 	return all
 })
 
-// Tuned lists the experiments of a method on a data set by the text's settings, with the optimizer, SGD or Adam, and the
-// strength of the noise at the start that did best on each split: the pair with the lowest negative log likelihood on a
-// fifth of the split's training part, which the other four fifths were trained for. Test examples have no part in it. The
-// control with the mean energy has the choices of density layers. A split without a choice, since all pairs diverged, is
-// left out. If there is no choice at all, that is an error.
-func Tuned(data experiment.Source, m experiment.Method) (all experiment.Experiments, err error) {
+// Tuned has the text's settings, but on each split the optimizer, SGD or Adam, and the strength of the noise at the start
+// with the lowest negative log likelihood on held-out examples: a fifth of the split's training part, after training on the
+// rest. Test examples have no part in it. DensityMean has the choices of Density. A split on which all pairs diverged is left
+// out. A method or data without any choice is an error.
+func Tuned(data ...experiment.Source) experiment.Grid {
+	return experiment.Grid{Title: "tuned", List: tuned, Data: data}
+}
+
+func tuned(data experiment.Source, m experiment.Method) (all experiment.Experiments, err error) {
 	d, is := data.(Data)
 	if !is {
 		return nil, fmt.Errorf("uci.Tuned is for uci.Data, not for %T", data)

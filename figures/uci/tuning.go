@@ -115,7 +115,7 @@ func mostChosen(d Data, method string) tables.Cell {
 		}
 	}
 	if n == 0 {
-		return tables.Waits
+		return tables.Done{NotRun: true}
 	}
 	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b choice) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a.optimizer, b.optimizer), cmp.Compare(a.noise, b.noise))

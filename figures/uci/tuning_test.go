@@ -25,7 +25,7 @@ func TestTuned(t *testing.T) {
 			name = methods.Density.Key
 		}
 		optimizers := map[string]bool{}
-		for _, e := range slices.Concat(must.Get(Tuned(Data{Name: "wine"}, m))(t), must.Get(Tuned(Data{Name: "boston"}, m))(t)) {
+		for _, e := range slices.Concat(Tuned().Of(Data{Name: "wine"}, m), Tuned().Of(Data{Name: "boston"}, m)) {
 			must.Do(t, e.Check())
 			c := choices()[chosenFor(e.Task.Data.(Data), e.Split, name)]
 			_, withAdam := e.Recipe.Groups[slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return slices.Contains(g.Roles, params.Weight) })].Optimizer.(train.Adam)

@@ -231,7 +231,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 			complete := true
 			add := func(row int, list, tested []float64, untested bool) {
 				if len(list) == 0 {
-					rows[row] = append(rows[row], tables.Waits, tables.Waits)
+					rows[row] = append(rows[row], tables.Done{NotRun: true}, tables.Done{NotRun: true})
 					return
 				}
 				cell := tables.Difference{Difference: median(tested), Family: other.Name, NoVerdict: untested}
@@ -298,7 +298,7 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 				}
 			}
 			signs := valuesOf(slices.Concat(inGaps(of, control).ofInputs(x, uci.SmallDatasets()...)...), difference)
-			test := tables.Waits
+			var test tables.Cell = tables.Done{NotRun: true}
 			if n := len(signs); n > 0 {
 				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))
 			}

@@ -155,12 +155,12 @@ func holesAgainst(x *tables.Index, s tables.Sheet, compared []holeComparison) (r
 				for i, value := range ofSets {
 					cell := tables.Words(format, value)
 					if len(sets[i]) < 3 {
-						cell = tables.Waits
+						cell = tables.Done{NotRun: true}
 					}
 					rows[i] = append(rows[i], cell)
 				}
 				if missing {
-					all = tables.Waits
+					all = tables.Done{NotRun: true}
 				}
 				rows[len(names)] = append(rows[len(names)], all)
 			}
@@ -220,9 +220,9 @@ func placesTable(x *tables.Index) (report.Table, error) {
 			share := tables.Words("%d of %d", lower(all), len(all))
 			switch {
 			case slices.ContainsFunc(sets, func(set []measuredSplit) bool { return len(set) == 0 }):
-				cells = append(cells, tables.Waits)
+				cells = append(cells, tables.Done{NotRun: true})
 				if !widths {
-					cells = append(cells, tables.Waits)
+					cells = append(cells, tables.Done{NotRun: true})
 				}
 			case widths:
 				cells = append(cells, tables.Words("%d of %d", len(all)-lower(all), len(all)))

@@ -395,7 +395,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	}
 	missing := len(complete) < len(q.arms)
 	for _, l := range q.levels {
-		cells := slices.Repeat([]tables.Cell{tables.Waits}, len(q.scores))
+		cells := slices.Repeat([]tables.Cell{tables.Done{NotRun: true}}, len(q.scores))
 		if of(l.ours, experiment.MetricNLL).Complete() && of(l.theirs, experiment.MetricNLL).Complete() {
 			void := missing || q.void(l, q.arms[0], mean)
 			if void {
