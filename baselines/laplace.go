@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -149,11 +150,8 @@ func mostLikelyPrecision(curvatures []float64, squares float64) (float64, error)
 // phi are features with a 1 beside them, [N, D].
 func (p *LastLayer) phi(features []float64) *mat.Dense {
 	n := len(features) / p.width
-	phi := mat.NewDense(n, p.width+1, nil)
-	for i := range n {
-		copy(phi.RawRowView(i), features[i*p.width:(i+1)*p.width])
-		phi.Set(i, p.width, 1)
-	}
+	phi := mat.NewDense(n, p.width+1, slices.Repeat([]float64{1}, n*(p.width+1)))
+	phi.Copy(mat.NewDense(n, p.width, features))
 	return phi
 }
 
@@ -165,15 +163,12 @@ func (p *LastLayer) Moments(features []float64) (mean, covariance []float64) {
 	_, k := p.weights.Dims()
 	var f mat.Dense
 	f.Mul(phi, p.weights)
-	jacobian, spread, block := mat.NewDense(k, d*k, nil), mat.NewDense(k, d*k, nil), mat.NewDense(k, k, nil)
+	var jacobian, spread, block mat.Dense
+	each := mat.NewDiagDense(k, slices.Repeat([]float64{1}, k))
 	for i := range n {
-		for a, v := range phi.RawRowView(i) {
-			for j := range k {
-				jacobian.Set(j, a*k+j, v)
-			}
-		}
-		spread.Mul(jacobian, p.root)
-		block.Mul(spread, spread.T())
+		jacobian.Kronecker(phi.Slice(i, i+1, 0, d), each)
+		spread.Mul(&jacobian, p.root)
+		block.Mul(&spread, spread.T())
 		mean, covariance = append(mean, f.RawRowView(i)...), append(covariance, block.RawMatrix().Data...)
 	}
 	return mean, covariance

@@ -157,10 +157,11 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
 }
 
-// isPlain says whether a method is a single network without noise. It gets Gaussians that are fitted to its
-// features, and held-out predictions to fit a temperature to.
+// isPlain says whether a method is a single network without noise, with or without a bound on its spectral norms. It gets
+// Gaussians that are fitted to its features, and held-out predictions to fit a temperature to.
 func isPlain(m experiment.Method) bool {
-	return m.Layers == baselines.Deterministic{} && m.Members < 2
+	_, bounded := m.Layers.(baselines.SpectralNormed)
+	return (bounded || m.Layers == baselines.Deterministic{}) && m.Members < 2
 }
 
 // images are the data with the sizes of the preset, and all sets that the method has a use for.

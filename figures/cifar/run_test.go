@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -16,7 +17,8 @@ import (
 func TestRunOnTheSample(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	images := Images{Name: CIFAR10, Sample: true, TrainN: 100, TestN: 20, HeldOut: 30}
-	all := seeded(Processor, 1).Of(images, methods.Deterministic, methods.Density, methods.SNGP).Change(func(e *experiment.Experiment) {
+	bounded := experiment.Method{Key: "bounded", Name: "Bounded", Layers: baselines.SpectralNormed{}}
+	all := seeded(Processor, 1).Of(images, bounded, methods.Density, methods.SNGP).Change(func(e *experiment.Experiment) {
 		if e.Recipe.Epochs, e.Recipe.Samples = 1, min(e.Recipe.Samples, 2); e.Recipe.PretrainEpochs > 1 {
 			t.Errorf("%v pretrains for %d epochs", e, e.Recipe.PretrainEpochs)
 		}

@@ -116,6 +116,32 @@ func TestSWAGSampler(t *testing.T) {
 	}
 }
 
+// Over layers with noise each of Recipe.Samples is one function of the input if Coherent is set, and else it is none.
+func TestSWAGOfNoise(t *testing.T) {
+	task := sines(0)
+	data := task.Data.(experiment.Table)
+	data.Set.X[1], data.Set.Y[1] = data.Set.X[0], data.Set.Y[0]
+	data.Count, data.Parts = 0, []datasets.Split{{Test: []int{0, 1}}}
+	for i := 2; i < data.Set.N; i++ {
+		data.Parts[0].Train = append(data.Parts[0].Train, i)
+	}
+	task.Data, task.Metrics = data, []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
+		apart := 0.0
+		for _, f := range p.Sets[0].Mean {
+			apart = max(apart, math.Abs(f[0]-f[1]))
+		}
+		return map[string]float64{"apart": apart, "functions": float64(len(p.Sets[0].Mean))}, nil
+	}}
+	e := experiment.Experiment{Task: task, Method: changed(MCDropout, "noisy", SWAGSampler{Rank: 2, Draws: 3}), Recipe: experiment.Adam(4, 20, 0.03)}
+	e.Recipe.Samples = 2
+	for _, e.Recipe.Coherent = range []bool{true, false} {
+		found := must.Get(experiment.Run(t.Context(), e))(t)[0].Metrics
+		if found["functions"] != 6 || (found["apart"] < 1e-6) != e.Recipe.Coherent {
+			t.Errorf("coherent %t: %v", e.Recipe.Coherent, found)
+		}
+	}
+}
+
 // Running statistics are made anew, also where a training set has few batches.
 func TestRemakeStatistics(t *testing.T) {
 	network := nets.ResNet{Layers: baselines.Deterministic{}, Widths: []int{2}, Blocks: []int{1}}

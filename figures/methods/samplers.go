@@ -11,7 +11,6 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -150,15 +149,12 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	}
 	features, err := predict.Sample(ctx, m.With(bare), x, one)
 	layer, outputs, layerErr := lastLayer(m)
-	if errors.Join(err, layerErr) == nil && len(layer) == (features.Width+1)*outputs && whole.Width == outputs {
-		var linear mat.Dense
-		inputs := features.Width * outputs
-		linear.Mul(mat.NewDense(x.Len(), features.Width, features.Outputs[0]), mat.NewDense(features.Width, outputs, layer[:inputs]))
-		for i := range x.Len() {
-			floats.Add(linear.RawRowView(i), layer[inputs:])
-		}
-		if floats.Distance(linear.RawMatrix().Data, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1)) {
-			return bare, nil
+	if errors.Join(err, layerErr) == nil && whole.Width == outputs {
+		last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
+		if err == nil {
+			if linear, _ := last.Moments(features.Outputs[0]); floats.Distance(linear, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1)) {
+				return bare, nil
+			}
 		}
 	}
 	return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), and do nothing with its result", e.Task.Network, nets.HeadScope)
@@ -169,7 +165,7 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 // with the observation noise. Statistics of batch normalisation are made anew for each draw.
 type SWAGSampler struct {
 	Start       float64 // from 0 to below 1
-	Rank, Draws int     // the Rank of baselines.SWAG, and the number of networks
+	Rank, Draws int     // the Rank of baselines.SWAG, and the number of networks, each of which has Recipe.Samples
 }
 
 // Check implements experiment.Program.
@@ -228,7 +224,11 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 		return nil, err
 	}
 	rng, drawn := rand.New(rand.NewPCG(m.Seeds()[0], 0x73776167)), map[string][]*predict.Prediction{}
-	for range s.Draws {
+	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Coherent: e.Recipe.Coherent}
+	for draw := range s.Draws {
+		if options.Coherent {
+			options.Seed = new(uint64(draw))
+		}
 		w, err := swag.Draw(rng.NormFloat64)
 		if err == nil {
 			err = setParameters(m, w)
@@ -236,11 +236,14 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 		if err == nil {
 			err = remakeStatistics(ctx, m, d.Train.Inputs, e.Recipe.BatchSize)
 		}
-		if err != nil {
-			return nil, err
-		}
 		for _, set := range d.Sets {
-			p, err := predict.Sample(ctx, m, set.Inputs, predict.Options{Samples: 1, BatchSize: e.Recipe.PredictBatch})
+			if err == nil && !e.Recipe.SharedNoise {
+				err = m.StartNoise(fmt.Sprintf("%s, draw %d", set.Name, draw))
+			}
+			if err != nil {
+				return nil, err
+			}
+			p, err := predict.Sample(ctx, m, set.Inputs, options)
 			if err != nil {
 				return nil, err
 			}
