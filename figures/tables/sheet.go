@@ -181,7 +181,7 @@ type Cell interface {
 type Mean struct {
 	Number
 	Of experiment.Experiments
-	// By averages the experiments of one unit first, such as a seed; nil where each is of a unit of its own.
+	// By returns the unit of an experiment, such as its seed, whose experiments are averaged first; nil if each is a unit.
 	By   func(experiment.Experiment) int
 	Best string // among the cells of a rank, with all of their runs, the best is bold; "" for none
 }
@@ -207,7 +207,7 @@ func (m Mean) cell(x *Index) (report.Cell, Summary, error) {
 	return s.Cell(m.Decimals), s, err
 }
 
-// A Tested mean is tested against another, unit by unit.
+// A Tested mean is tested against another, unit by unit; see Family.AddTested.
 type Tested struct {
 	Mean
 	Other     Mean
@@ -258,11 +258,10 @@ func (p Printed) cell(x *Index) (report.Cell, Summary, error) {
 	return c, s, err
 }
 
-// Away is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread that one split's number
-// has, and a verdict; theirs is the number that the paper prints for the mean. Our own spread is the unit because some of the
-// paper's are not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the rounding of
-// the published number can explain, half a unit of its last decimal, is taken off first, so that 0.0006 against a printed
-// 0.001 does not count as far away. It is NaN when there is no verdict.
+// Away returns (ours - theirs) / s and the verdict, where theirs is the paper's number and s our standard deviation over the
+// splits. Some of the paper's deviations are not credible: those of the Yacht RMSE look ten times too small. Half a unit of
+// the last printed decimal, which rounding can explain, is taken off the difference first: 0.0006 agrees with a printed 0.001.
+// inStd is NaN if the verdict is report.Unsettled.
 func (p Printed) Away(ours Summary) (inStd float64, verdict string) {
 	if p.Paper == nil || ours.Diverged > 0 || math.IsNaN(p.Paper.Mean) || !(ours.Std > 0) {
 		return math.NaN(), report.Unsettled

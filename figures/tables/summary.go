@@ -14,9 +14,9 @@ import (
 
 // A Summary is what the runs of a Mean amount to.
 type Summary struct {
-	N          int     // runs or units averaged
-	Wanted     int     // that were asked for
-	Diverged   int     // runs that ended in NaN or an infinity, not in the average
+	N          int     // units averaged
+	Wanted     int     // units asked for
+	Diverged   int     // runs that count as diverged (see Index), not in the average
 	Unmeasured int     // runs without the metric, which is one that a run may lack; they are not in the average
 	Mean       float64 // NaN when N is 0
 	Std        float64 // sample standard deviation over the runs; NaN when N is below 2
@@ -25,7 +25,7 @@ type Summary struct {
 // Complete reports whether every run is there and none diverged.
 func (s Summary) Complete() bool { return s.N > 0 && s.N == s.Wanted }
 
-// Summarize averages a metric. A result that lacks the metric, though its run did not diverge, is an error unless the
+// Summarize averages a metric over units. A result that lacks the metric, though its run did not diverge, is an error unless the
 // metric is optional.
 func (x *Index) Summarize(m Mean) (Summary, error) { return m.summarize(x.Results(m.Of)) }
 
@@ -47,8 +47,8 @@ func (m Mean) summarize(runs []experiment.Result) (Summary, error) {
 	return s, nil
 }
 
-// Units are the means over the experiments of each unit, which is a split if there is no other. A unit of which a run is
-// missing, diverged or lacks the metric has none.
+// Units returns the mean of each unit over its experiments; a unit is a split if By is nil. A unit with a run that is missing,
+// diverged or lacks the metric is left out.
 func (x *Index) Units(m Mean) map[int]float64 { return m.units(x.Results(m.Of)) }
 
 // units are Units of results.
@@ -129,8 +129,8 @@ const Confidence = 0.95
 // A Family is paired tests of differences over the splits of data sets. Its verdicts hold for all of its tests together
 // (metrics.PairedDifference, Holm). K is what a test compares, such as the name of a data set.
 type Family[K comparable] struct {
-	// TestTrain is the ratio of test to training examples of the splits of the tests that are added next, for the correction of
-	// Nadeau and Bengio (2003).
+	// TestTrain is the ratio of test to training examples in the splits that Add tests next, for the correction of Nadeau and
+	// Bengio (2003). AddTested sets it.
 	TestTrain float64
 
 	names       []K
@@ -163,8 +163,9 @@ func (f *Family[K]) AddDifference(name K, d metrics.Difference, higher bool) {
 	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, higher)
 }
 
-// AddTested tests a mean against the other, if both have experiments. If runs of one side diverged and none of the other's, the
-// verdict is against that side.
+// AddTested tests a mean against the other over common units, splits if By is nil, if both have experiments. If runs of one
+// side diverged and none of the other's, the verdict is against that side. If By is nil and the data have a method
+// TestTrain(split int) float64, as experiment.Table has, the test is corrected for its mean over the splits.
 func (f *Family[K]) AddTested(name K, x *Index, t Tested) {
 	if len(t.Of) == 0 || len(t.Other.Of) == 0 {
 		return

@@ -114,7 +114,7 @@ type Opened struct {
 
 // An Answer is the prediction of one input.
 type Answer struct {
-	// Mean is that of a real target, which lies from Low to High with a probability of 95%.
+	// Mean is the mean of a real target, which lies from Low to High with a predicted probability of 95%.
 	Mean, Low, High float64
 	// Probabilities are those of the classes.
 	Probabilities []float64
@@ -123,10 +123,10 @@ type Answer struct {
 // An answer has answerDraws draws. Of many rows answerBatch are predicted at once.
 const answerDraws, answerBatch = 100, 64
 
-// Open opens the file of a trained network, which experiment.Engine keeps in its folder Networks or Save writes. network is as it was
-// trained, such as nets.MLP{Layers: layers, Widths: widths}. Of an ensemble each member has a file. Another likelihood is an error, and so is a network that has
-// parameters of other shapes, or computes something else, such as by other settings of its layers. Answers have 100 draws, by the
-// seed 0; see With.
+// Open opens the file of a trained network that experiment.Engine has kept in its folder Networks, or Save has written; each
+// member of an ensemble has a file. Give the network and the likelihood as they were trained, such as nets.MLP{Layers: layers,
+// Widths: widths}: it is an error if the likelihood differs, or a shape, or a setting of a layer that changes what the network
+// computes. Answers have 100 draws, by the seed 0; see With.
 func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
 	fail := func(err error) (*Opened, error) {
 		return nil, fmt.Errorf("trained: opening the network %s: %w", path, err)
@@ -200,12 +200,12 @@ func graphOf(trained *nets.Model, l likelihood.Likelihood, shape []int) (string,
 	return hex.EncodeToString(h.Sum(nil)[:8]), errors.Join(err, other)
 }
 
-// Exec is the prediction by one draw for each row of inputs of the returned shape, for a backend that writes it for other programs:
-// see figures/examples/serve/onnx. Inputs, of which none is missing, and target are float64 numbers in the data's own units. Of a
-// Regression it computes the target's mean and variance, [rows, 1] each. Over many draws the mean is the means' mean, and the
-// variance is the mean of the variances plus the variance of the means. Of a Classification it computes the probabilities, [rows,
-// classes]. Other likelihoods are an error. If the network has noise, the store's random state is a further input. Noise of
-// weights, as of baselines.MFVI, is one draw for all rows; another state gives another.
+// Exec returns the prediction by one draw for each row of inputs of the returned shape, for a backend that writes it for other
+// programs: see figures/examples/serve/onnx. Inputs, of which none may be missing, and target are float64 numbers in the data's
+// own units. For a Regression it computes the target's mean and variance, [rows, 1] each; of many draws, the mean is the mean of
+// the means, and the variance the mean of the variances plus the variance of the means. For a Classification it computes the
+// probabilities, [rows, classes]. Other likelihoods are an error. If the network has noise, the store's random state is a
+// further input. Noise of weights, as in baselines.MFVI, is one draw for all rows; another state gives another.
 func (o *Opened) Exec(backend compute.Backend) (*model.Exec, shapes.Shape, error) {
 	regression, isRegression := o.model.Likelihood.(likelihood.Regression)
 	classes, isClassification := o.model.Likelihood.(likelihood.Classification)
@@ -266,8 +266,7 @@ func (o *Opened) Predict(ctx context.Context, row []float64) (Answer, error) {
 	return append(all, Answer{})[0], err
 }
 
-// PredictAll is Predict for many inputs, in less time, with an answer for each. An error names the first input that has none,
-// from 0.
+// PredictAll is Predict for many inputs, in less time, with an answer for each. If one has none, the error says which, from 0.
 func (o *Opened) PredictAll(ctx context.Context, rows [][]float64) (all []Answer, err error) {
 	x, predictor := nets.Floats{Shape: o.scale.Shape}, o.many
 	if len(rows) == 1 {
@@ -287,6 +286,9 @@ func (o *Opened) PredictAll(ctx context.Context, rows [][]float64) (all []Answer
 		x.Values = append(x.Values, values...)
 		if x.Len() == mostAnswered || i == len(rows)-1 {
 			found, err := o.answers(ctx, predictor, x)
+			if err != nil && len(all) > 0 {
+				err = fmt.Errorf("counted from input %d: %w", len(all), err)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("trained: %w", err)
 			}

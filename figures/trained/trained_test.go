@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,10 +33,14 @@ func TestSave(t *testing.T) {
 	want := must.Get(predict.Sample(t.Context(), m, x, predict.Options{Samples: 1}))(t).Mean[0]
 	s := trained.Scale{Shape: []int{1}, Inputs: &datasets.Scaler{Mean: []float64{5}, Std: []float64{2}}, Unit: 10, Zero: 3}
 	must.Do(t, trained.Save(file, m, likelihood.Gaussian{}, s, nil))
-	for i, a := range must.Get(must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t).PredictAll(t.Context(), [][]float64{{3}, {5}, {7}}))(t) {
+	o := must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
+	for i, a := range must.Get(o.PredictAll(t.Context(), [][]float64{{3}, {5}, {7}}))(t) {
 		if math.Abs(a.Mean-(10*want[i]+3)) > 1e-5 {
 			t.Errorf("the answer is %v, want %v", a.Mean, 10*want[i]+3)
 		}
+	}
+	if _, err := o.PredictAll(t.Context(), append(slices.Repeat([][]float64{{3}}, 4098), []float64{math.NaN()})); err == nil || !strings.Contains(err.Error(), "counted from input 4096: input 2, feature 0 is NaN") {
+		t.Errorf("of the last of 4099 inputs the error is %v", err)
 	}
 	for want, wrong := range map[string]trained.Scale{
 		"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}, "must be positive": {Shape: []int{0}},
