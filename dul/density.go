@@ -108,9 +108,10 @@ type Density struct {
 //	eps^j ~ N(0, gamma^j),  eta^j ~ N(0, beta^j)
 //	Var[f^j(h)] = gamma^j E(h) + beta^j            (see HalfD)
 //
-// h is [..., batch, features], the result [..., batch, units]. The layer draws one number for each example and unit and
-// multiplies it by sqrt(Var); for Gaussian noise this has the distribution of the sum of both terms. It is the local
-// reparametrisation of one draw of eps and eta for each unit, so the KL counts once for the whole training set.
+// h is [batch, features], or [replicas, batch, features], and the result [..., batch, units]; for more axes use
+// nets.Positions. The layer draws one number for each example and unit and multiplies it by sqrt(Var); for Gaussian
+// noise this has the distribution of the sum of both terms. It is the local reparametrisation of one draw of eps and eta
+// for each unit, so the KL counts once for the whole training set.
 //
 // Coherent draws (stochastic.SetCoherent, predict.Options) are affine functions of h. For the energy E(h) = 1/2 h' L D
 // L' h and standard normal Z, [features, units], and xi, [1, units], which all examples share,

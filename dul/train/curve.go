@@ -18,7 +18,7 @@ type Epoch struct {
 	Model       int // which of several models, from 0, such as the members of an ensemble
 	Epoch       int // from 1; the epochs of pretraining count too
 	Pretraining bool
-	// Losses are means over the steps of the epoch, and over all replicas of the model.
+	// Losses are means over the steps of the epoch, and over the replicas that have not diverged.
 	Losses
 	// HeldOut is the negative log-likelihood of held-out examples after the epoch, or the loss of quantiles; NaN if unknown.
 	HeldOut float64

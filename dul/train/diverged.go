@@ -12,8 +12,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// ErrDiverged is wrapped by the error of a training that diverged: the objective or a parameter became NaN or infinite,
-// or the objective exceeded a million times its first value.
+// ErrDiverged is wrapped by the error of a training that diverged; Trainer.Fit says when.
 var ErrDiverged = errors.New("training diverged")
 
 // A Divergence says when and why one replica diverged.

@@ -173,9 +173,9 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 // parameters, with step 0 of the schedule and new optimizer state, also for a model that was trained before.
 //
 // If ctx is cancelled, Fit saves a checkpoint and returns an error that wraps ctx's. If a replica diverges, the others
-// are trained to the end, and Fit returns a *DivergedError. A replica has diverged if the objective or a parameter is
-// NaN or infinite, or if the objective exceeds a million times its value at the first step of the pretraining or of the
-// joint training.
+// are trained to the end, and Fit returns a *DivergedError. A replica has diverged if a parameter, the objective or a
+// part of it is NaN or infinite, or if the objective exceeds 1e6 (1 + |first|). first is its value at the first step of
+// the pretraining or of the joint training or, if that is larger, the NLL of the step's Targets by outputs of 0.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
 	if t.KeepBest.Every < 0 {
 		return fmt.Errorf("train.Trainer has KeepBest.Every %d; it must not be negative", t.KeepBest.Every)
