@@ -47,9 +47,8 @@ func (p *Predictions) Data(ctx context.Context) (Data, error) {
 	return p.experiment.Task.Data.Load(ctx, p.experiment.Split)
 }
 
-// NLL is the mean negative log-likelihood of the answers, in nats, whatever the likelihood. unit is the size of a
-// target of 1 in the data's own units, in which the density of real targets then is. Quantiles have no likelihood; of
-// them it is an error.
+// NLL returns the mean negative log-likelihood of the answers, in nats, for any likelihood but Quantiles, for which it is
+// an error. Pass Predictions.Unit as unit to get the NLL of real targets in the data's own units.
 func (p *Prediction) NLL(unit float64) (float64, error) {
 	if p.LogLikelihood == nil {
 		return p.Prediction.NLL(p.Targets, p.Labels, unit)
@@ -79,7 +78,7 @@ func (p *Prediction) loss() (float64, error) {
 	return p.NLL(1)
 }
 
-// FunctionQuantile is that of the Mixture, also where the store keeps only some quantiles of the function.
+// FunctionQuantile is Mixture.FunctionQuantile, also of Predictions that are Partial. It panics if these lack the quantile.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	if kept := p.Extra[quantileName(q)]; kept != nil {
 		return slices.Clone(kept)

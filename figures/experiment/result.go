@@ -65,8 +65,8 @@ func (r Result) Of(e Experiment) Result {
 // NotFinite are the metrics that are infinite or NaN.
 func (r Result) NotFinite() map[string]float64 { return notFinite(r.Metrics) }
 
-// Metric is a number of Metrics. If there is none, it is NaN, and the error says why: it wraps train.ErrDiverged if the run
-// diverged, and ErrNotFinite if the metric is not finite.
+// Metric returns a number of Metrics. If there is none, it is NaN, and the error says why: it wraps train.ErrDiverged if the
+// run diverged, and ErrNotFinite if the metric is NaN or infinite.
 func (r Result) Metric(name string) (float64, error) {
 	v, has := r.Metrics[name]
 	if has && finite(v) && !r.Diverged {
@@ -82,11 +82,11 @@ func (r Result) Metric(name string) (float64, error) {
 	return math.NaN(), fmt.Errorf("experiment: %s on %s, split %d, seed %d has no metric %q: %w", r.Method, r.Task, r.Split, r.Seed, name, err)
 }
 
-// ErrNoPredictions is wrapped by the error for an experiment whose predictions are not at hand.
+// ErrNoPredictions is wrapped by the error for a result whose predictions were not kept.
 var ErrNoPredictions = errors.New("its predictions are not there")
 
-// Predictions are what the networks of the experiment said: as they were made, or read from the store. An error wraps
-// ErrNoPredictions where they were not kept.
+// Predictions returns the predictions of the experiment, from memory or from the store. The error wraps ErrNoPredictions if
+// they were not kept.
 func (r Result) Predictions() (*Predictions, error) {
 	p := r.predictions
 	if p == nil {

@@ -29,9 +29,10 @@ import (
 //	predictions/ID.safetensors.gz  what the networks of an experiment said
 //	.running, .work                what is reserved by a process, and what is in progress
 //
-// Lines are added, and those of results get other numbers where a metric does; see Engine.Run. Files of lines may be compressed (gzip -n9 *.csv *.jsonl) while no process uses the store: new
-// lines then go into new files beside them. Several processes may use a store at a time, also on several machines that share
-// the folder, if its file system has locks.
+// Engine.Run appends lines. It computes the metrics of stored results again from their predictions, and replaces those that
+// have changed. Files of lines may be compressed (gzip -n9 *.csv *.jsonl) while no process uses the store: new lines then go
+// into new files beside them. Several processes may use a store at a time, also on several machines that share the folder,
+// if its file system has locks.
 type Store struct {
 	Folder string
 }
@@ -46,9 +47,9 @@ const (
 	workFolder        = ".work"
 )
 
-// Results returns the results by the identities of their experiments. It is an error if two rows have one identity and
-// different numbers. Other files of lines than the store's own, such as conflict copies of a program that synchronises folders,
-// count where the store's own have nothing else.
+// Results returns the results by the identities of their experiments; none if there is no folder. It is an error if two rows
+// have one identity and different numbers. Files with other names than the store's own, such as conflict copies of a program
+// that synchronises folders, only add results that the store's own lack.
 func (s *Store) Results() (map[string]Result, error) {
 	all, _, err := s.results()
 	return all, err
