@@ -121,7 +121,7 @@ func Chosen(preset experiment.Preset) experiment.Preset {
 	}
 }
 
-// tunings are the searches of the set processor-grid, as package tuning has them.
+// tunings are the searches of the exhibit cifar-processor-grid.
 func tunings() (all []tables.Search) {
 	for _, s := range searches {
 		one := tables.Search{For: []string{s.method.Key}, Candidates: s.candidates()}

@@ -243,7 +243,7 @@ func detectionTable(x *tables.Index) (report.Table, error) {
 
 // fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {
-	return tables.Fidelities(prose.Table("cifar-fidelities", nil), seeded(Paper, 1).Of(ten, methods.Density)[0], seeded(Released, 1).Of(ten, methods.Density)[0])
+	return tables.AddDifferences(prose.Table("cifar-fidelities", nil), seeded(Paper, 1).Of(ten, methods.Density)[0], seeded(Released, 1).Of(ten, methods.Density)[0])
 }
 
 // titleOf is the name of a set of images in tables; unknown ones keep theirs.

@@ -158,7 +158,7 @@ func TestGrids(t *testing.T) {
 	}
 }
 
-// The table of fidelities has what the authors' code does otherwise.
+// The table of what text and code differ in has what the authors' code does otherwise.
 func TestFidelities(t *testing.T) {
 	table := tableOf(t, "cifar-fidelities")
 	for _, c := range []struct{ row, paper, released string }{

@@ -122,9 +122,9 @@ func Picture(prose report.Prose, f report.Forest, table func(x *Index) (report.T
 	}
 }
 
-// Fidelities returns t with a row for each field in which the experiment by the paper's text differs from the one by the
+// AddDifferences returns t with a row for each field in which the experiment by the paper's text differs from the one by the
 // authors' code, with both values.
-func Fidelities(t report.Table, text, code experiment.Experiment) (report.Table, error) {
+func AddDifferences(t report.Table, text, code experiment.Experiment) (report.Table, error) {
 	t.Columns = []string{"Field", "paper's text", "authors' code"}
 	differences, err := spec.Differences(code, text)
 	for _, d := range differences {

@@ -37,7 +37,7 @@ func distanceMoons(x *tables.Index) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, err := sheet{
+	f, err := panels{
 		name: name, results: found, columns: 3, right: 40, below: 30,
 		draw: func(p *plot.Plot, i int) error { return drawMoons(p, found[i]) },
 		axes: func(p *plot.Plot) {

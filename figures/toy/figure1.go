@@ -77,7 +77,7 @@ func Over(reference experiment.Result, list []experiment.Result) (report.Figure,
 		return floats.SubTo(make([]float64, len(values)), values, under.mean)
 	}
 	low, high := less(under.quantile(0.025)), less(under.quantile(0.975))
-	return sheet{
+	return panels{
 		name: "over", results: list, columns: 4, right: 20, below: 10, axes: stripAxes,
 		draw: func(p *plot.Plot, i int) error {
 			r, name := runs[i+1], map[int]string{0: reference.Method}[i]
@@ -101,8 +101,8 @@ const panelWidth, panelHeight, stripHeight = 150, 160, 100
 // stripEnd is where the axis of a strip ends, on which the gap is seen.
 const stripEnd = 25.0
 
-// A sheet is a figure of results on one problem, a panel for each with the method's name as its title.
-type sheet struct {
+// panels are a figure of results on one problem, one for each, with the method's name as its title.
+type panels struct {
 	name    string
 	results []experiment.Result
 	columns int
@@ -114,8 +114,8 @@ type sheet struct {
 	axes func(p *plot.Plot)
 }
 
-// figure draws the sheet, without a caption. Only the lowest of a column and the first of a row have labels.
-func (s sheet) figure() (report.Figure, error) {
+// figure draws the panels, without a caption. Only the lowest of a column and the first of a row have labels.
+func (s panels) figure() (report.Figure, error) {
 	f := report.Figure{Name: s.name}
 	var panels []*plot.Plot
 	for i, r := range s.results {
@@ -178,7 +178,7 @@ func cubicFigure(name string, list []experiment.Result, columns int, draw func(r
 	if err != nil {
 		return report.Figure{}, nil, err
 	}
-	f, err := sheet{
+	f, err := panels{
 		name: name, results: list, columns: columns, right: 20, below: 10,
 		draw: func(p *plot.Plot, i int) error { return draw(runs[i], p, i == 0) }, axes: runs[0].axes,
 	}.figure()

@@ -11,7 +11,7 @@ import (
 // An option is one of the differences between the text and the authors' code for density layers.
 type option struct {
 	name, title string // the title has its value in the text and in the code
-	// take changes an experiment of one fidelity so that it has the other's value.
+	// take changes an experiment with one of the settings so that it has the other's value.
 	take func(e *experiment.Experiment, other experiment.Experiment)
 }
 
@@ -25,7 +25,7 @@ func ofLayers(take func(l *dul.Density, other dul.Density)) func(*experiment.Exp
 }
 
 // densityOptions are all differences between the text and the authors' code that reach a dense density layer with LDL energies,
-// and one more: generative pretraining, which the text does not have and both fidelities do.
+// and one more: generative pretraining, which the text does not have and both settings do.
 var densityOptions = []option{
 	{"noise", "noise: gaussian / uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
 	{"clip", "clip: false / true", ofLayers(func(l *dul.Density, other dul.Density) { l.Clip = other.Clip })},
@@ -47,7 +47,7 @@ var densityOptions = []option{
 	}},
 }
 
-// A direction is a way from one fidelity towards the other, one option at a time.
+// A direction is the way from the settings of the text to those of the code or back, one option at a time.
 type direction struct{ base, other experiment.Grid }
 
 // directions are both ways, on the published splits.
@@ -57,7 +57,7 @@ func directions() []direction {
 	return []direction{{text, released}, {released, text}}
 }
 
-// with lists the experiments of density layers on a data set with an option of the other fidelity.
+// with lists the experiments of density layers on a data set with an option of the other settings.
 func (d direction) with(o option, dataset string) experiment.Experiments {
 	other := d.other.Of(Data{Name: dataset}, methods.Density)[0]
 	return d.base.Of(Data{Name: dataset}, methods.Density).Change(func(e *experiment.Experiment) {
@@ -67,7 +67,7 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 }
 
 // optionsTable says which of the differences between text and authors' code matter: the paired difference that one option
-// of the other fidelity makes to the negative log likelihood of density layers. It has a row for each option and data set,
+// of the other settings makes to the negative log likelihood of density layers. It has a row for each option and data set,
 // and a column for each direction.
 func optionsTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-options", "Option", report.MarksAgainst("without the change"))}

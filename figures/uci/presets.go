@@ -21,16 +21,16 @@ import (
 // an Adam of their own, and a weight decay on weights alone. SNGP and DUE are trained by Adam, since with momentum they
 // do not fit in as many epochs. The data can also be your own.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return textFidelity("uci.Paper", data).experiment(data, defaults.Fill(m))
+	return textSettings("uci.Paper", data).experiment(data, defaults.Fill(m))
 }
 
-// textFidelity is the fidelity of Paper.
-func textFidelity(preset string, data experiment.Source) fidelity {
+// textSettings are those of Paper.
+func textSettings(preset string, data experiment.Source) settings {
 	width := 50
 	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == Year) {
 		width = 100
 	}
-	return fidelity{preset: preset, widths: []int{width, width}, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
+	return settings{preset: preset, widths: []int{width, width}, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
 }
 
 // Released trains as the authors' code does: three hidden layers of 50 units on random splits, energy models
@@ -49,16 +49,16 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 func releasedAsSplit(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	m = defaults.Fill(m)
 	m.Layers = methods.Released(m.Layers, false)
-	return fidelity{
+	return settings{
 		preset: "uci.Released", widths: []int{50, 50, 50}, energyScale: 0.01, energies: momentum(weightDecay), otherDecay: weightDecay,
 	}.experiment(data, m)
 }
 
 // Adam is Paper with Adam for all methods.
 func Adam(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	f := textFidelity("uci.Adam", data)
-	f.optimizer = adam
-	return f.experiment(data, defaults.Fill(m))
+	s := textSettings("uci.Adam", data)
+	s.optimizer = adam
+	return s.experiment(data, defaults.Fill(m))
 }
 
 // Long is Paper with 400 epochs, and Longest with 4000.
@@ -93,8 +93,8 @@ const sgd, adam = "sgd", "adam"
 // momentum is the optimizer of the paper's appendix.
 func momentum(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
 
-// A fidelity is what the text and the authors' code differ in, and the optimizer.
-type fidelity struct {
+// settings are those in which the text and the authors' code differ, and the optimizer.
+type settings struct {
 	preset      string
 	widths      []int
 	optimizer   string          // sgd or adam; "" is Adam for Gaussian processes and SGD for all others
@@ -104,41 +104,41 @@ type fidelity struct {
 }
 
 // experiment is the experiment of a method whose layers are filled in.
-func (f fidelity) experiment(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+func (s settings) experiment(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	l := likelihood.Gaussian{}
 	t, err := experiment.MethodTraits(m, l)
 	if err != nil {
-		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", f.preset, m.Name, err)
+		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
 	}
 	r := experiment.Recipe{Settings: train.Settings{Epochs: 100, BatchSize: 128, Schedule: train.Cosine{Start: 0.01}}, Samples: 1, SharedNoise: true}
 	if t.Noise {
 		r.Samples = 10
 	}
-	r.Groups = f.groups(t, f.optimizer == adam || f.optimizer == "" && m.Process != nil)
+	r.Groups = s.groups(t, s.optimizer == adam || s.optimizer == "" && m.Process != nil)
 	if t.Energies {
-		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], f.energyScale
+		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], s.energyScale
 	}
-	task := experiment.Task{Name: nameOf(data), Data: data, Network: nets.MLP{Widths: f.widths}, Likelihood: l, Metrics: []experiment.Metric{experiment.Regression}}
-	return experiment.Experiment{Task: task, Method: m, Recipe: r, Preset: f.preset}, nil
+	task := experiment.Task{Name: nameOf(data), Data: data, Network: nets.MLP{Widths: s.widths}, Likelihood: l, Metrics: []experiment.Metric{experiment.Regression}}
+	return experiment.Experiment{Task: task, Method: m, Recipe: r, Preset: s.preset}, nil
 }
 
 // groups are the groups of parameters of networks with these traits. Energy models, if there are some, come first.
-func (f fidelity) groups(t experiment.Traits, withAdam bool) []train.Group {
+func (s settings) groups(t experiment.Traits, withAdam bool) []train.Group {
 	var groups []train.Group
 	add := func(o train.Optimizer, roles ...params.Role) {
 		if slices.ContainsFunc(roles, t.Has) {
 			groups = append(groups, train.Group{Roles: roles, Optimizer: o, Rate: 1})
 		}
 	}
-	add(f.energies, params.Generative)
+	add(s.energies, params.Generative)
 	if !withAdam {
 		add(momentum(weightDecay), params.Weight)
-		add(momentum(f.otherDecay), params.Variational, params.Likelihood)
+		add(momentum(s.otherDecay), params.Variational, params.Likelihood)
 		return groups
 	}
 	add(train.Adam{Decay: weightDecay}, params.Weight)
-	add(momentum(f.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
-	add(train.Adam{Decay: f.otherDecay}, params.Variational)
+	add(momentum(s.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
+	add(train.Adam{Decay: s.otherDecay}, params.Variational)
 	return groups
 }
 

@@ -206,5 +206,5 @@ func datasetsTable(x *tables.Index) (report.Table, error) {
 // do not matter.
 func fidelitiesTable(*tables.Index) (report.Table, error) {
 	of := func(g experiment.Grid) experiment.Experiment { return g.Of(Data{Name: "yacht"}, methods.Density)[0] }
-	return tables.Fidelities(prose.Table("uci-fidelities", nil), of(paperGrid()), of(releasedGrid()))
+	return tables.AddDifferences(prose.Table("uci-fidelities", nil), of(paperGrid()), of(releasedGrid()))
 }

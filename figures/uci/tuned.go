@@ -97,7 +97,7 @@ func (c choice) experiment(d experiment.Source, m experiment.Method) (experiment
 		}
 		m.Layers = layers
 	}
-	f := textFidelity("uci.Tuned", d)
-	f.optimizer = c.optimizer
-	return f.experiment(d, defaults.Fill(m))
+	s := textSettings("uci.Tuned", d)
+	s.optimizer = c.optimizer
+	return s.experiment(d, defaults.Fill(m))
 }

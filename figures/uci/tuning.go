@@ -33,7 +33,7 @@ func grid(m experiment.Method) (all []choice) {
 	return all
 }
 
-// tunings are the settings whose hyperparameters are chosen by the set uci-tuning: every method on the small sets and on
+// tunings are the settings whose hyperparameters are chosen by the exhibit uci-tuning: every method on the small sets and on
 // their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
 // with there (the table uci-claims).
 var tunings = []experiment.Grid{

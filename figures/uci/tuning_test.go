@@ -49,7 +49,7 @@ func TestCommittedChoices(t *testing.T) {
 }
 
 // From the text to the authors' code and back, each option of density layers is taken once in each direction. With all
-// options of the other fidelity an experiment is the other fidelity's, but for what is about convolutions alone.
+// options of the other settings an experiment is the one with these, but for what is about convolutions alone.
 func TestOptions(t *testing.T) {
 	forConvolutions := []string{"Method.Layers.ConvEtaPriorStd", "Method.Layers.HalfChannels", "Method.Layers.Energy.ReplicatePadding"}
 	for _, way := range directions() {
