@@ -13,10 +13,10 @@ import (
 	"densityuncertainty/figures/spec"
 )
 
-// Check returns an error that names everything about the experiment that cannot be, as far as it is seen without
-// reading data: settings that are missing, infinite, of no use or contradict each other. An Engine calls it for all
-// experiments, and then looks at data and networks, before it trains any. A part with a method Check() error, such as a
-// Source, a likelihood, a Process or an optimizer, is asked.
+// Check returns an error that lists everything wrong with the experiment that shows without reading data: settings that are
+// missing, infinite, useless or contradict each other. It calls the method Check() error of each part that has one, such as a
+// Source, a likelihood, a Process or an optimizer. An Engine checks all experiments, and then their data and networks, before
+// it trains any.
 func (e Experiment) Check() error {
 	var all problems
 	t, m, r := e.Task, e.Method, e.Recipe

@@ -26,13 +26,13 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	return Engine{}.Run(ctx, list...)
 }
 
-// Run returns one result for each experiment, in order; repeated experiments have one. Everything that is wrong with an experiment is
-// an error before anything is trained. If an experiment fails later, the
-// others go on: Run returns their results together with an error that names what failed.
+// Run returns one result for each experiment, in order; repeated experiments have one. If anything is wrong with an
+// experiment, Run returns an error before it trains any. If one fails later, the others go on, and Run returns their results
+// with an error that names what failed.
 //
-// Small networks of one group are trained together as replicas of one graph. On the pure Go backend, several groups are
-// trained at once, one for each core. If some are of images, all groups are trained one after the other. If other processes use the same
-// store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
+// Small networks of one group are trained together, as replicas of one graph. The pure Go backend trains several groups at
+// once, one on each core, but one after the other if some are of images. Run waits for experiments that another process with
+// the same store carries out, and takes over what that leaves unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
 	r := &run{Engine: en, byGroup: map[string]*group{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}

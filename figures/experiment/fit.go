@@ -425,11 +425,13 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 // A Fitted experiment has been trained by FitOne.
 type Fitted struct{ fit *fit }
 
-// FitOne trains the networks of an experiment for a Program, as the engine trains them for itself: with its refusals, on its
-// backend, with the checkpoints of its store, and members as replicas of one graph where that is possible. e and d are those that
-// the engine gave to the Program, or changed: other training data, another Seed, another Recipe. progress hears which part of training
-// and prediction is done, from 0 to 1. each, if not nil, is called after each step; such a training has no checkpoints, after which it
-// would miss steps. A Program calls it for one training after the other, in the same order each time. If networks diverge, the error wraps train.ErrDiverged.
+// FitOne trains the networks of an experiment for a Program, as the engine does for itself: with its checks, backend and
+// checkpoints, and members as replicas of one graph where that is possible. e and d are those that the engine gave to the
+// Program, or changed ones, such as with other training data or another Seed.
+//
+// progress is called with the part of training and prediction that is done, from 0 to 1. each, if not nil, is called
+// after every step; that training has no checkpoints, since a resumed one would not repeat the calls. Call FitOne for one
+// training after the other, in the same order each time. If networks diverge, the error wraps train.ErrDiverged.
 func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string), each func(m *nets.Model, at train.Progress)) (*Fitted, error) {
 	by := d.by
 	if by == nil {

@@ -92,8 +92,8 @@ func (e Experiment) Group() string {
 	return group
 }
 
-// IDs are the identities of the experiments. It is faster than Experiment.ID for each of them where neighbours are of one
-// group.
+// IDs returns the ID of each experiment. It is faster than Experiment.ID for each if experiments of one group follow each
+// other.
 func (l Experiments) IDs() []string {
 	ids, group := make([]string, len(l)), grouper()
 	for i, e := range l {

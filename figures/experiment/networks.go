@@ -163,9 +163,9 @@ func (f *fit) readKept(context.Context) error {
 	return nil
 }
 
-// Curve reads the learning curve of an experiment from the folder Engine.Curves. Losses are means over all experiments that were trained
-// in one graph, and held-out losses are by Recipe.Samples draws; without held-out examples, in pretraining, and where only some of more
-// than 100 epochs are scored they are NaN. An experiment that was not trained has no epochs.
+// Curve reads the learning curve of an experiment from the folder Engine.Curves; one that was not trained has no epochs.
+// Losses are means over all experiments that were trained in one graph. Held-out losses use Recipe.Samples draws. They
+// are NaN without held-out examples, in pretraining and, if there are more than 100 epochs, in those that are not scored.
 func Curve(folder string, e Experiment) ([]train.Epoch, error) {
 	return train.ReadCurve(filepath.Join(folder, e.ID()+csvExtension))
 }

@@ -55,7 +55,7 @@ type Result struct {
 	run         string       // the row of runs of the store
 }
 
-// Of returns the result under the names that its experiment has now, with the experiment, by which its predictions know
+// Of returns the result with its experiment and the names that this has now. With the experiment its predictions know
 // their likelihood and data.
 func (r Result) Of(e Experiment) Result {
 	r.Experiment, r.Task, r.Method, r.Preset = &e, e.Task.Name, e.Method.Name, e.Preset
@@ -110,15 +110,15 @@ func (r Result) Predictions() (*Predictions, error) {
 	return p, nil
 }
 
-// With returns the result with predictions that no store has, such as those of an ensemble that was made of the predictions
-// of other networks.
+// With returns the result with predictions that are in no store, such as those of an ensemble of other experiments'
+// networks.
 func (r Result) With(p *Predictions) Result {
 	r.predictions = p
 	return r
 }
 
-// Difference names the metrics in which two results of one experiment differ, with both values; "" for none. How long
-// they took is no difference.
+// Difference names the metrics in which two results of one experiment differ, with both values; "" for none. It does not
+// compare times.
 func (r Result) Difference(other Result) string {
 	if r.Diverged != other.Diverged {
 		return fmt.Sprintf("diverged %t and %t", r.Diverged, other.Diverged)
@@ -178,9 +178,9 @@ func attempt(metric Metric, p *Predictions) (found map[string]float64, err error
 	return metric(p)
 }
 
-// Measure computes metrics from kept predictions: the given ones, or else the metrics of the experiment's task. It trains
-// nothing. The numbers of Task.After are among the results. If some are not finite, the error wraps ErrNotFinite; all numbers are
-// returned beside it.
+// Measure computes the given metrics, or else those of the experiment's task, from kept predictions, without training.
+// The result includes the numbers of Task.After. If some are not finite, the error wraps ErrNotFinite, and all numbers
+// are returned with it.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
 	if len(list) == 0 {
 		list = e.Task.Metrics

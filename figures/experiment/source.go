@@ -172,8 +172,8 @@ func (t Table) parts(split int) datasets.Split {
 	return datasets.RandomSplits(t.Set.N, split+1)[split]
 }
 
-// TestTrain is the ratio of a split's test examples to those that are trained on, by which tests of differences over splits
-// that overlap are corrected.
+// TestTrain returns the number of test examples for each training example of a split, by which tests of differences over
+// overlapping splits are corrected.
 func (t Table) TestTrain(split int) float64 {
 	parts := t.parts(split)
 	trained := parts.Train
@@ -183,8 +183,8 @@ func (t Table) TestTrain(split int) float64 {
 	return float64(len(parts.Test)) / float64(len(trained))
 }
 
-// MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets, in the
-// unit of the metric "rmse"; of another Source +Inf if it is not known.
+// MeanError returns the root mean squared error on the test part of a split of predicting the mean training target, in
+// the unit of the metric "rmse". A Source of your own returns +Inf if it does not know it.
 func (t Table) MeanError(split int) float64 { return t.Set.MeanError(t.parts(split)) }
 
 // Arrays are data of your own of any shape, such as sequences [N, positions, features], on a single split. They are used

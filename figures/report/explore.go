@@ -9,8 +9,8 @@ import (
 	"densityuncertainty/environment/notebook"
 )
 
-// Explore is [notebook.Explore] with figures: draw makes the one for where the sliders are. The description says what
-// they show. The axes of each panel stand still while the sliders move: they hold what the panel shows at all positions.
+// Explore is [notebook.Explore] for figures: draw makes the figure at the sliders' positions, and description says what
+// it shows. The axes of a panel are the same at all positions, and wide enough for all.
 func Explore(description string, draw func(at []float64) (Figure, error), sliders ...notebook.Slider) {
 	still := axes{}
 	notebook.Check(still.hold(draw, notebook.Positions(sliders...)))

@@ -201,16 +201,16 @@ func widenFirst(row []*plot.Plot, canvases [][]draw.Canvas) {
 	}
 }
 
-// ShowFigure shows a figure and its caption in a notebook. It stops the cell where
-// there is an error, so that it can stand around the call that makes the figure.
+// ShowFigure shows a figure and its caption in a notebook. If err is not nil, it stops the cell, so that it can stand
+// around the call that makes the figure.
 func ShowFigure(f Figure, err error) {
 	notebook.Check(err)
 	notebook.SVG(notebook.Must(f.Bytes(SVG)), f.Caption)
 	notebook.Markdown("*" + escapeMarkdown(f.Caption) + "*")
 }
 
-// ShowSlide shows the last row of a figure, with the titles of the first, on slides alone, in the place of the cell's other
-// pictures. A figure of 540 by 180 points, or of 340 by 245 beside the text, has labels that can be read there.
+// ShowSlide shows the last row of a figure, under the titles of the first row. It is on slides only, in the place of the
+// cell's other pictures. Labels can be read there if the figure has 540 by 180 points, or 340 by 245 beside text.
 func ShowSlide(f Figure, width, height vg.Length) {
 	last := slices.Clone(f.Panels[len(f.Panels)-1])
 	for i, p := range last {

@@ -17,7 +17,7 @@ import (
 	"densityuncertainty/dul/metrics"
 )
 
-// A Mark is what stands for some of the numbers in a picture.
+// A Mark is how one series of numbers is drawn: its name in the legend, colour and shape.
 type Mark struct {
 	Name   string
 	Colour color.Color
@@ -59,7 +59,7 @@ func MarkOf(name string, k int) Mark {
 // hollow has the outlines of the shapes of marks.
 var hollow = map[draw.GlyphDrawer]draw.GlyphDrawer{draw.CircleGlyph{}: draw.RingGlyph{}, draw.PyramidGlyph{}: draw.TriangleGlyph{}, draw.BoxGlyph{}: draw.SquareGlyph{}}
 
-// Key is a legend that explains marks.
+// Key returns a legend of marks.
 func Key(marks ...Mark) *plot.Legend {
 	key := New("", "", "").Legend
 	key.Left = true
@@ -69,12 +69,12 @@ func Key(marks ...Mark) *plot.Legend {
 	return &key
 }
 
-// ErrNotRun is wrapped by the error for a picture of runs that nobody made.
+// ErrNotRun is wrapped by the error for a picture whose runs are missing.
 var ErrNotRun = errors.New("its runs are missing")
 
-// A Forest is a picture of the differences in a table, or of its Numbers: a panel for each group of rows, in it a line for
-// each row and on it a mark for each column, at the difference, with its interval. Filled marks are of cells with a
-// verdict, as a rule significant ones; others are hollow. With Numbers, all marks are filled.
+// A Forest draws the differences in a table, or its Numbers: a panel for each group of rows, a line for each row, a mark
+// for each column, with its interval. A mark is filled if its cell has a verdict, usually that the difference is
+// significant, and hollow if not. With Numbers, all marks are filled.
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them
@@ -119,8 +119,8 @@ const (
 	forestRest  = 62 // title, axis and labels of a row of panels
 )
 
-// Of draws a table. Rows whose names have nothing to draw in any group are left out, and groups without any; a table
-// without any is an error.
+// Of draws a table. Groups, and names of rows, without anything to draw are left out. If nothing is left, that is an
+// error.
 func (f Forest) Of(t Table) (Figure, error) {
 	marks, columns, err := f.columns(t)
 	if err != nil {

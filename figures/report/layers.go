@@ -19,10 +19,10 @@ type LayerSample struct {
 // middle is the share of the examples that a bar of LayerEnergies spans.
 const middle = 0.9
 
-// LayerEnergies is a Forest of the energies of every layer, from the input to the output, on several sets
-// of images: the median over the images as a mark, and a bar that spans the middle 90% of them. Energies
-// are divided by the layer's median energy on the first set, the one in distribution, since layers differ
-// in their numbers of channels: 1 is a typical image. layers names the layers; energies are positive.
+// LayerEnergies draws, as a Forest, the energies of every layer on several sets of images: a mark at the median over the
+// images, and a bar over the middle 90%. Layers differ in their numbers of channels, so their energies, which are
+// positive, are divided by the layer's median on the first set, the one in distribution: 1 is a typical image. layers
+// names the layers, from the input to the output.
 func LayerEnergies(name string, layers []string, sets []LayerSample) (Figure, error) {
 	if len(layers) == 0 || len(sets) == 0 {
 		return Figure{}, fmt.Errorf("report: %s: %d layers and %d sets", name, len(layers), len(sets))

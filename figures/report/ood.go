@@ -16,8 +16,8 @@ type Sample struct {
 	Values []float64
 }
 
-// Separation is one panel of OODThreshold: a number by which examples out of distribution are told from
-// those of the test set. Theirs is larger.
+// A Separation is one panel of OODThreshold: a score of the examples of the test set, and of sets out of distribution,
+// which should have larger scores.
 type Separation struct {
 	Title   string   // for example "Density Uncertainty"
 	Label   string   // of the axis, for example "energy statistic" or "1 - largest probability"
@@ -33,10 +33,10 @@ const (
 	outsideAxis = 0.002
 )
 
-// OODThreshold is a figure of histograms scaled to an area of one, a panel for each separation, up to four in a row. On a
-// logarithmic axis the density is that of the logarithm to base 10. Beyond a threshold examples count as strange: the one
-// that a fraction of the test set is beyond, the false positives. The legends have the rate of false positives (FPR), and of
-// true ones (TPR) among each set out of distribution.
+// OODThreshold draws histograms of scores, each scaled to an area of 1, in a panel for each separation, up to four in a
+// row. On a logarithmic axis the density is that of the base-10 logarithm. A line is at the threshold that a fraction
+// falsePositives of the test set exceeds. The legends have the fractions beyond it: of the test set (FPR) and of each set
+// out of distribution (TPR).
 func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {
 	if !(falsePositives >= 0 && falsePositives <= 1) {
 		return Figure{}, fmt.Errorf("report: %s: %g is no rate of false positives, want 0 to 1", name, falsePositives)

@@ -21,9 +21,8 @@ type Variances struct {
 	Curves []Variance // the first is what the others are compared with
 }
 
-// StandardDeviations is a figure of standard deviations along x, on common axes: in each panel
-// the roots of the first curve as a broad band from zero, and of the others as lines. data are marked on
-// the axis.
+// StandardDeviations draws standard deviations along x, in panels with common axes. The first variance of a panel is a
+// broad band from zero to its root, the others are lines. data are marked on the axis.
 func StandardDeviations(name string, x, data []float64, panels ...Variances) (Figure, error) {
 	f := Figure{Name: name, Panels: [][]*plot.Plot{nil}, Width: vg.Points(float64(300*len(panels)) + 20), Height: 210,
 		Caption: words.Caption("deviations", nil)}

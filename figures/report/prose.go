@@ -22,8 +22,8 @@ import (
 // underscore is a part that others take in by {{template "_name" .}}.
 type Prose struct{ sections *template.Template }
 
-// ParseProse reads the text of a file, which comes with the program, so that a mistake in it is one in the program:
-// it panics, and a test of the package that embeds the file would show it.
+// ParseProse parses a text that is embedded in the program. It panics if the text has a mistake, which any test of the
+// embedding package shows.
 func ParseProse(text string) Prose {
 	p := Prose{template.New("").Option("missingkey=error")}
 	for _, section := range strings.Split("\n"+text, "\n# ")[1:] {
@@ -54,8 +54,8 @@ var wordsText string
 // words has the captions of this package's figures.
 var words = ParseProse(wordsText)
 
-// Table is a table of a name with its title, its caption and how it was measured, made with the data. It panics for a
-// name that is not there and for data that lack what the text asks for, as ParseProse does.
+// Table returns a table without rows: the title, caption and notes on measurement of the section with this name, filled
+// with data. It panics if there is no such section, or if data lack what it asks for.
 func (p Prose) Table(name string, data any) Table {
 	t := Table{Name: name, Title: p.fill(name+" title", data), Caption: p.fill(name, data)}
 	for i := 0; p.sections.Lookup(fmt.Sprintf("%s note %d", name, i)) != nil; i++ {
@@ -67,7 +67,7 @@ func (p Prose) Table(name string, data any) Table {
 	return t
 }
 
-// Caption is the caption of a figure, made with the data. It panics as Table does.
+// Caption returns the section with this name, filled with data, as a figure's caption. It panics as Table does.
 func (p Prose) Caption(name string, data any) string { return p.fill(name, data) }
 
 func (p Prose) fill(name string, data any) string {
@@ -78,7 +78,7 @@ func (p Prose) fill(name string, data any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Counted is a number with the word for one, or for many.
+// Counted returns n with the word for one or for many, such as "1 run" or "3 runs".
 func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

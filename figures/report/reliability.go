@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/dul/metrics"
 )
 
-// Judged is a method and what became of its predictions on a test set.
+// Judged has the name of a method and the outcomes of its predictions on a test set.
 type Judged struct {
 	Name     string
 	Outcomes metrics.Outcomes
@@ -26,11 +26,10 @@ const (
 	countHeight = 0.22
 )
 
-// ReliabilityDiagrams is a figure of one diagram for each method, up to four in a row. Over bins of
-// confidence (bins of them, see metrics.Outcomes) a line shows the accuracy of the bin's examples, and
-// the shaded area the gap between it and their mean confidence, which the expected calibration error
-// averages: it is above the line where the method is too confident. On the dashed line the two are equal.
-// Below, the share of the test set in each bin.
+// ReliabilityDiagrams draws a panel for each method, up to four in a row. For each of so many bins of confidence (see
+// metrics.Outcomes) a line has the accuracy of its examples. The shaded area is the gap between accuracy and mean
+// confidence, which the expected calibration error averages. It is above the line where the method is too confident. On
+// the dashed line the two are equal. Bars below have each bin's share of the test set.
 func ReliabilityDiagrams(name string, methods []Judged, bins int) (Figure, error) {
 	if len(methods) == 0 {
 		return Figure{}, fmt.Errorf("report: %s: no methods", name)

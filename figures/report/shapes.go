@@ -57,7 +57,7 @@ func Line(p *plot.Plot, name string, x, y []float64, c color.Color) error {
 	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(lineWidth)})
 }
 
-// Dashes draws y over x as a thin dashed line, for what the data are compared with.
+// Dashes draws y over x as a thin dashed line, for a reference.
 func Dashes(p *plot.Plot, name string, x, y []float64, c color.Color) error {
 	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(3), vg.Points(2)}})
 }
@@ -201,8 +201,8 @@ func annotate(p *plot.Plot, words string, x, y float64, xAlign text.XAlignment, 
 // smallSize is the size of what is written inside of plots, in points.
 const smallSize = 7
 
-// Shades draws a map: z over the places of x and y, row by row from the lowest y, [len(y)*len(x)], in shades from white
-// for low and less to Navy for high and more. x and y ascend in equal steps; the axes end with them.
+// Shades draws z, [len(y)*len(x)] row by row from the lowest y, as a map: white for low and less, Navy for high and more.
+// x and y ascend in equal steps, and the axes end with them.
 func Shades(p *plot.Plot, x, y, z []float64, low, high float64) error {
 	if len(x) < 2 || len(y) < 2 || len(z) != len(x)*len(y) {
 		return fmt.Errorf("report: a map of %d by %d places has %d values", len(x), len(y), len(z))
@@ -222,8 +222,8 @@ func Shades(p *plot.Plot, x, y, z []float64, low, high float64) error {
 	return nil
 }
 
-// ShadesWithBar is Shades and, to the right of the map, a bar that says which shade stands for what. On a logarithmic
-// scale equal ratios are equal steps in shade; low must be above 0 then.
+// ShadesWithBar is Shades with a bar of the shades and their values to the right. If it is logarithmic, equal ratios are
+// equal steps in shade, and low must be above 0.
 func ShadesWithBar(p *plot.Plot, x, y, z []float64, low, high float64, logarithmic bool) error {
 	scale := p.Y.Tick.Marker
 	if logarithmic {

@@ -6,8 +6,8 @@ import (
 	"densityuncertainty/environment/notebook"
 )
 
-// Live is a progress bar, such as for Engine.Progress, with a picture below it that is drawn anew while the work goes on. As long
-// as there is nothing to draw, draw returns an error that is ErrNotRun.
+// Live shows a progress bar, such as for Engine.Progress, and below it a picture that is drawn again during the work. As
+// long as there is nothing to draw, draw must return an error that wraps ErrNotRun.
 func Live(label string, draw func() (Figure, error)) *notebook.Progress {
 	bar := notebook.NewProgress(label, 100)
 	bar.Picture = func() ([]byte, string) {

@@ -53,7 +53,7 @@ var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
 // MarksPaper explains marks on numbers that are compared with published ones (see tables.Printed.Away).
 const MarksPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
 
-// MarksAgainst explains marks on numbers that are tested against those of a reference.
+// MarksAgainst returns the Legend of a table whose numbers are tested against those of a reference.
 func MarksAgainst(reference string) string {
 	return fmt.Sprintf("▲ better, ▽ worse than %s, significant at 5%% for all cells of the table together. No mark: not significant.", reference)
 }
@@ -79,9 +79,8 @@ func TextCells(texts ...string) []Cell {
 	return cells
 }
 
-// WithoutNotRun is the table without the rows and columns in which nothing was run; NotRun lists them, and a group of which
-// no row is left by its name alone. A row or column is dropped only if it waits for runs
-// and has no number of ours.
+// WithoutNotRun returns the table without the rows and columns that wait for runs and have no number of ours. Their names
+// are in NotRun; a group without any row left is named once.
 func (t Table) WithoutNotRun() Table {
 	kept := t
 	kept.Columns, kept.Rows, kept.NotRun = t.Columns[:1:1], nil, slices.Clone(t.NotRun)
@@ -118,7 +117,7 @@ func (t Table) WithoutNotRun() Table {
 	return kept
 }
 
-// Cell is the cell of a row and column; the zero Cell if there is none.
+// Cell returns the cell of a row and column, and the zero Cell if there is none.
 func (t Table) Cell(group, row, column string) Cell {
 	i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Group == group && r.Name == row })
 	if k := slices.Index(t.Columns, column); i >= 0 && k > 0 {

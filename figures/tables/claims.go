@@ -27,9 +27,9 @@ type Claim struct {
 	Evidence string // one line
 }
 
-// AddClaims appends a row for each claim that was checked, with its verdict and evidence. One that was checked in several
-// settings holds if it holds in all, and fails if it fails in one and is not significant in the others. If it holds in some
-// settings only, or is mixed in one, it is mixed. Those that were not run are in NotRun.
+// AddClaims appends a row with verdict and evidence for each claim that was checked; NotRun has the others. A claim that
+// was checked in several settings holds if it holds in all. It fails if it fails in one and is not significant in the
+// others. If it holds in some only, or is mixed in one, it is mixed.
 func AddClaims(t *report.Table, claims []Claim) {
 	t.Columns = []string{"Claim", "Verdict", "Evidence", "Where"}
 	for len(claims) > 0 {

@@ -18,9 +18,9 @@ import (
 // drawnEpochs is about how many epochs of a training LearningCurves draws.
 const drawnEpochs = 300
 
-// LearningCurves draws the parts of the objective over the epochs of training, from the folder Engine.Curves: a line for each
-// experiment and member of an ensemble, in the colour of its method. A part that no network has is left out, and so are losses
-// that are not finite. If nothing was trained yet, the error is report.ErrNotRun.
+// LearningCurves draws the parts of the objective over the epochs, from the folder Engine.Curves: a line for each
+// experiment and member of an ensemble, in the colour of its method. Parts that no network has, and losses that are not
+// finite, are left out. If nothing was trained yet, the error wraps report.ErrNotRun.
 func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure, error) {
 	f := report.Figure{Name: "curves", Height: vg.Points(200), Panels: [][]*plot.Plot{nil},
 		Caption: "The parts of the training objective: means over the steps of an epoch, pretraining included."}

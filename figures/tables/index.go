@@ -168,8 +168,8 @@ func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 	return value, err
 }
 
-// DivergedAlone is the verdict on experiments against a reference of which only one side diverged: report.Worse if all
-// were run and some diverged and none of the reference's, report.Better the other way round, and "" otherwise.
+// DivergedAlone returns a verdict if all runs are there and those of only one side diverged: report.Worse if that is
+// list, report.Better if it is reference. Otherwise it returns "".
 func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
 	return divergedAlone(x.Results(list), x.Results(reference))
 }
