@@ -137,7 +137,9 @@ func (c comparison) differences(x *tables.Index, datasets ...string) map[int]flo
 	}
 	means := map[int]float64{}
 	for split, list := range all {
-		means[split] = metrics.Mean(list)
+		if len(list) == len(datasets) {
+			means[split] = metrics.Mean(list)
+		}
 	}
 	return means
 }
