@@ -246,16 +246,30 @@ func sameState(t testing.TB, got, want *nets.Model) {
 	}
 }
 
-// parametersOf are the trained parameters by path.
-func parametersOf(t testing.TB, m *nets.Model) map[string]fixtures.Array {
+// parametersOf are the trained parameters by path, and running statistics too if they are wanted.
+func parametersOf(t testing.TB, m *nets.Model, running ...params.Role) map[string]fixtures.Array {
 	t.Helper()
 	values := map[string]fixtures.Array{}
 	for v := range m.Store.IterVariables() {
-		if role := params.RoleOf(v, m.Store); role == "" || role == params.Running {
-			continue
+		if role := params.RoleOf(v, m.Store); role != "" && role != params.Running || slices.Contains(running, role) {
+			values[v.Path()] = fixtures.FromTensor(t, must.Get(v.Value())(t))
 		}
-		value := must.Get(v.Value())(t)
-		values[v.Path()] = fixtures.FromTensor(t, value)
 	}
 	return values
+}
+
+// fitUntil trains and stops after a step; the error is that of the stop.
+func fitUntil(run train.Trainer, m *nets.Model, step int, data ...train.Dataset) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	progress := run.Progress
+	run.Progress = func(p train.Progress) {
+		if progress != nil {
+			progress(p)
+		}
+		if p.Step == step {
+			cancel()
+		}
+	}
+	return run.Fit(ctx, m, data...)
 }

@@ -67,7 +67,7 @@ func TestKeepBest(t *testing.T) {
 				run.Epochs, run.Schedule = epochs, train.Steps{Start: 0.05, Factor: 1}
 				m := run.model(t, dtypes.Float32)
 				run.fit(t, m)
-				return withRoles(t, m)
+				return parametersOf(t, m, params.Running)
 			}
 			run := named(t, c.trial)
 			run.Epochs, run.Schedule = 4, train.Steps{Start: 0.05, Factor: 1}
@@ -79,7 +79,7 @@ func TestKeepBest(t *testing.T) {
 			if useless := fmt.Sprint(c.scores) == fmt.Sprint(told{{nan}, {nan}, {nan}, {nan}}); useless != slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "no score of replica 0 was a finite number") }) {
 				t.Errorf("notes %q", notes)
 			}
-			got := withRoles(t, m)
+			got := parametersOf(t, m, params.Running)
 			for k, epochs := range c.want {
 				want := of(epochs)
 				if len(got) != len(want) {
@@ -101,18 +101,6 @@ func TestKeepBest(t *testing.T) {
 			}
 		})
 	}
-}
-
-// withRoles are the parameters and running statistics by path.
-func withRoles(t *testing.T, m *nets.Model) map[string]fixtures.Array {
-	t.Helper()
-	values := map[string]fixtures.Array{}
-	for v := range m.Store.IterVariables() {
-		if params.RoleOf(v, m.Store) != "" {
-			values[v.Path()] = fixtures.FromTensor(t, must.Get(v.Value())(t))
-		}
-	}
-	return values
 }
 
 // A replica that diverges after an epoch that is the best has its parameters and did not diverge; one that diverges
@@ -160,7 +148,7 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 					t.Errorf("replicas %v diverged, want %v", got, c.diverged)
 				}
 			}
-			for path, value := range withRoles(t, m) {
+			for path, value := range parametersOf(t, m, params.Running) {
 				part := len(value.Values) / max(1, m.Replicas)
 				for k := range max(1, m.Replicas) {
 					if !slices.Contains(c.diverged, k) && slices.ContainsFunc(value.Values[k*part:(k+1)*part], func(v float64) bool { return math.IsNaN(v) || math.Abs(v) > 1e6 }) {
@@ -205,25 +193,6 @@ func TestStoppedKeepBest(t *testing.T) {
 			m := run.model(t, dtypes.Float32)
 			must.Do(t, run.Fit(stopping(), m, run.data...))
 			sameState(t, m, want)
-		})
-	}
-}
-
-func TestKeepBestErrors(t *testing.T) {
-	fixtures.SkipShortOffGo(t)
-	broken := errors.New("no such examples")
-	for _, c := range []struct {
-		name  string
-		early train.KeepBest
-		want  string
-	}{
-		{"too few", train.KeepBest{Score: func(context.Context, *nets.Model) ([]float64, error) { return []float64{1}, nil }}, "1 scores for a model with 2 replicas"},
-		{"failing", train.KeepBest{Score: func(context.Context, *nets.Model) ([]float64, error) { return nil, broken }}, "scoring the model after step 8: no such examples"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			run := named(t, "replicas")
-			run.KeepBest = c.early
-			must.Err(t, run.Fit(t.Context(), run.model(t, dtypes.Float32), run.data...), c.want)
 		})
 	}
 }

@@ -295,10 +295,6 @@ func (f spy) Draw(_ uint64, epoch, image int) (top, left int, flip bool) {
 	return 2, 2, false
 }
 
-func TestFitWithoutAModel(t *testing.T) {
-	must.Err(t, regression().Fit(context.Background(), nil, linearSet(4, 0.1, 1)), "there is no model")
-}
-
 // ownClasses is a classification that is not likelihood.Categorical.
 type ownClasses struct{ likelihood.Classification }
 
@@ -337,6 +333,7 @@ func TestNoScaleOfTheGenerativeObjective(t *testing.T) {
 func TestFitErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
+	must.Err(t, regression().Fit(canceled, nil, linearSet(4, 0.1, 1)), "there is no model")
 	good, all := linearSet(40, 0.3, 1), trials()
 	floats, images := all[1].Trainer, all[0].Trainer
 	pixels := func(change func(p *nets.Pixels, labels *[]int)) []train.Dataset {
@@ -347,6 +344,11 @@ func TestFitErrors(t *testing.T) {
 		return []train.Dataset{data}
 	}
 	set := func(data ...train.Dataset) []train.Dataset { return data }
+	scoring := func(scores []float64, err error) func(*train.Trainer) {
+		return func(r *train.Trainer) {
+			r.PretrainEpochs, r.KeepBest.Score = 0, func(context.Context, *nets.Model) ([]float64, error) { return scores, err }
+		}
+	}
 	for _, c := range []struct {
 		name     string
 		of       train.Trainer
@@ -380,6 +382,9 @@ func TestFitErrors(t *testing.T) {
 		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = ordering(func(_ uint64, _, n int) []int { return make([]int, n) }) }, data: set(good), want: "the order of epoch 0"},
 		{name: "window", of: images, like: likelihood.Categorical{Classes: 3}, change: func(r *train.Trainer) { r.Padding = 1 }, data: set(colours(8)), want: "both must be from 0 to 2"},
 		{name: "no energy model", of: floats, data: set(good), want: "no layer of the network has an energy model"},
+		{name: "weighted energies without an energy model", of: floats, like: likelihood.Categorical{Classes: 2}, change: func(r *train.Trainer) { r.WeightEnergies, r.PretrainEpochs = true, 0 }, data: set(halves(trialN)), want: "in which no layer has one"},
+		{name: "too few scores", of: floats, replicas: 2, change: scoring([]float64{1}, nil), data: all[4].data, want: "1 scores for a model with 2 replicas"},
+		{name: "failing scores", of: floats, replicas: 2, change: scoring(nil, errors.New("no such examples")), data: all[4].data, want: "scoring the model after step 4: no such examples"},
 		{name: "canceled", of: floats, data: set(good), ctx: canceled, want: "stopped after 0 of 15 steps"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

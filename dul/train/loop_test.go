@@ -129,17 +129,10 @@ func TestFirstLosses(t *testing.T) {
 			want     train.Losses
 		}{{"joint", 0, joint}, {"pretraining", 1, pretraining}} {
 			t.Run(phase.name, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
 				c.PretrainEpochs = phase.pretrain
 				var got train.Losses
-				c.Progress = func(p train.Progress) {
-					got = p.Losses
-					cancel()
-				}
-				if err := c.Fit(ctx, c.model(t, dtypes.Float64), c.data...); ctx.Err() == nil {
-					t.Fatal(err)
-				}
+				c.Progress = func(p train.Progress) { got = p.Losses }
+				must.Err(t, fitUntil(c.Trainer, c.model(t, dtypes.Float64), 1, c.data...), context.Canceled)
 				for _, part := range []struct {
 					name      string
 					got, want float64
@@ -193,7 +186,7 @@ func TestNoiseOfEveryStep(t *testing.T) {
 }
 
 // Step t of the joint training has the rate Schedule(t, total), the pretraining the largest one. That a step has the
-// rate of its number show TestDiverged and TestExplosion.
+// rate of its number shows TestDiverged.
 func TestSchedule(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	c := named(t, "regression")

@@ -42,17 +42,12 @@ func TestStoppedRunGoesOn(t *testing.T) {
 			for _, stop := range stops {
 				// A new process would have a new model, too.
 				m := c.model(t, dtypes.Float32)
-				ctx, cancel := context.WithCancel(context.Background())
 				c.Progress = func(p train.Progress) {
-					if p.Step == stop {
-						cancel()
-					}
 					if p.Losses != losses[p.Step-1] {
 						t.Errorf("stops %v: the losses after step %d are %+v, without a stop %+v", stops, p.Step, p.Losses, losses[p.Step-1])
 					}
 				}
-				err := c.Fit(ctx, m, c.data...)
-				cancel()
+				err := fitUntil(c.Trainer, m, stop, c.data...)
 				switch {
 				case stop < trialSteps && !errors.Is(err, context.Canceled):
 					t.Fatalf("stopped after step %d: the error is %v", stop, err)
@@ -108,18 +103,11 @@ func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
 	must.Err(t, other.Fit(context.Background(), used, other.data...), "no second score")
 	for _, goesOn := range []*nets.Model{nil, used} {
 		c.Checkpoints.Folder = t.TempDir()
-		ctx, cancel := context.WithCancel(context.Background())
-		c.Progress = func(p train.Progress) {
-			if p.Step == 7 {
-				cancel()
-			}
-		}
 		m := c.model(t, dtypes.Float32)
-		must.Err(t, c.Fit(ctx, m, c.data...), context.Canceled)
+		must.Err(t, fitUntil(c.Trainer, m, 7, c.data...), context.Canceled)
 		if goesOn == nil {
 			goesOn = m
 		}
-		c.Progress = nil
 		c.fit(t, goesOn)
 		sameState(t, goesOn, want)
 	}
@@ -132,13 +120,7 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 	want := c.model(t, dtypes.Float32)
 	c.fit(t, want)
 	c.Checkpoints = train.Checkpoints{Folder: t.TempDir(), Every: everyStep}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.Progress = func(p train.Progress) {
-		if p.Step == 7 {
-			cancel()
-		}
-	}
-	must.Err(t, c.Fit(ctx, c.model(t, dtypes.Float32), c.data...), context.Canceled)
+	must.Err(t, fitUntil(c.Trainer, c.model(t, dtypes.Float32), 7, c.data...), context.Canceled)
 	names, err := filepath.Glob(filepath.Join(c.Checkpoints.Folder, "step-*"))
 	if err != nil || len(names) != 2 || filepath.Base(names[1]) != "step-00000007.safetensors" {
 		t.Fatalf("checkpoints %v, want those of steps 6 and 7 (%v)", names, err)
@@ -180,8 +162,6 @@ func TestFailingSaveIsNoted(t *testing.T) {
 	const last = 5 // step that is saved
 	for _, stop := range []int{0, trialSteps - 1} {
 		t.Run(fmt.Sprintf("stopped at %d", stop), func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
 			c := trials()[1]
 			c.Checkpoints = train.Checkpoints{Folder: filepath.Join(t.TempDir(), "run"), Every: everyStep}
 			var notes []string
@@ -191,12 +171,9 @@ func TestFailingSaveIsNoted(t *testing.T) {
 				if steps = p.Step; steps == last+1 {
 					must.Do(t, os.RemoveAll(c.Checkpoints.Folder))
 				}
-				if steps == stop {
-					cancel()
-				}
 			}
 			m := c.model(t, dtypes.Float32)
-			err := c.Fit(ctx, m, c.data...)
+			err := fitUntil(c.Trainer, m, stop, c.data...)
 			if len(notes) == 0 || !strings.Contains(notes[0], fmt.Sprintf("since step %d", last)) {
 				t.Errorf("notes %q", notes)
 			}
@@ -261,23 +238,8 @@ func TestDiverged(t *testing.T) {
 	}, "replicas")
 }
 
-// An objective that explodes has diverged though it is a number: a network that was
-// thrown far away gives numbers, and a picture of them looks like one.
-func TestExplosion(t *testing.T) {
-	run := regression()
-	run.Groups = run.Groups[1:2]
-	run.Groups[0].Roles = []params.Role{params.Weight} // the noise variance does not make up for it
-	run.Schedule = rates(func(step, _ int) float64 {
-		if step == 2 {
-			return 1e4
-		}
-		return 0.001
-	})
-	must.Err(t, run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1)), train.ErrDiverged, "step 4: the objective went from ")
-}
-
 // A first batch of counts that are all 0 says nothing of the others, nor an observation of 0 with little noise. A network
-// that is thrown away by such targets has diverged all the same.
+// that is thrown away has diverged all the same, though it gives numbers, and a picture of them looks like one.
 func TestFirstBatchOfZeros(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -288,7 +250,7 @@ func TestFirstBatchOfZeros(t *testing.T) {
 	}{
 		{"counts", likelihood.Poisson{}, 4e6, 1e-3, false},
 		{"little noise", likelihood.KnownNoise{Std: 0.1}, 1e5, 1e-3, false},
-		{"a network thrown away", likelihood.KnownNoise{Std: 0.1}, 1e5, 1e12, true},
+		{"a network thrown away", likelihood.KnownNoise{Std: 0.1}, 1e5, 3e8, true},
 	} {
 		for _, replicas := range []int{0, 2} {
 			t.Run(fmt.Sprint(c.name, replicas), func(t *testing.T) {
@@ -308,9 +270,11 @@ func TestFirstBatchOfZeros(t *testing.T) {
 					Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 				}}
 				err := fit.Fit(t.Context(), m, slices.Repeat([]train.Dataset{data}, max(1, replicas))...)
-				if diverged := errors.Is(err, train.ErrDiverged); diverged != c.diverges || !diverged && err != nil {
-					t.Errorf("the error is %v", err)
+				if !c.diverges {
+					must.Do(t, err)
+					return
 				}
+				must.Err(t, err, train.ErrDiverged, "step 2: the objective went from 5e+11 to ")
 			})
 		}
 	}
@@ -326,18 +290,13 @@ func TestDivergedReplica(t *testing.T) {
 	for _, stop := range []int{0, 9} {
 		c.Checkpoints.Folder = t.TempDir()
 		for _, at := range []int{stop, 0} {
-			ctx, cancel := context.WithCancel(context.Background())
 			c.Progress = func(p train.Progress) {
 				if math.IsNaN(p.Losses.Total) {
 					t.Errorf("step %d reports %+v", p.Step, p.Losses)
 				}
-				if p.Step == at {
-					cancel()
-				}
 			}
 			m := c.model(t, dtypes.Float32)
-			err := c.Fit(ctx, m, c.data...)
-			cancel()
+			err := fitUntil(c.Trainer, m, at, c.data...)
 			if at > 0 {
 				must.Err(t, err, context.Canceled)
 				continue
@@ -373,14 +332,7 @@ func TestExplosionIsOfItsPhase(t *testing.T) {
 				data := []train.Dataset{set, set}[:c.replicas]
 				if stop > 0 {
 					run.Checkpoints = train.Checkpoints{Folder: t.TempDir(), Every: everyStep}
-					ctx, cancel := context.WithCancel(context.Background())
-					run.Progress = func(p train.Progress) {
-						if p.Step == stop {
-							cancel()
-						}
-					}
-					must.Err(t, run.Fit(ctx, m, data...), context.Canceled)
-					run.Progress = nil
+					must.Err(t, fitUntil(run, m, stop, data...), context.Canceled)
 				}
 				fit(t, run, m, data...)
 			})

@@ -1,18 +1,15 @@
 package train_test
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment/must"
 )
 
 // laplaceWeight is the weight of an example with these logits by its formula.
@@ -70,11 +67,4 @@ func TestStepOnWeightedEnergies(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWeightEnergiesRefused(t *testing.T) {
-	c := named(t, "points")
-	c.WeightEnergies, c.PretrainEpochs = true, 0
-	m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{6}}, c.like, dtypes.Float32, 5)
-	must.Err(t, c.Fit(context.Background(), m, c.data...), "in which no layer has one")
 }
