@@ -1,4 +1,4 @@
-"""Records the cases of laplace_test.go and swag_test.go, in float64, from the formulas: python baselines/recorded.py
+"""Records the cases of laplace_test.go, in float64, from the formulas: python baselines/recorded.py
 
 Needs numpy and scipy. With torch and laplace-torch (0.3) it also compares Laplace with that package: --peer.
 """

@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/must"
@@ -265,5 +266,15 @@ func TestDeadFeatures(t *testing.T) {
 				t.Errorf("from below the floor log-variances go to %v, want the first to rise", raised)
 			}
 		})
+	}
+}
+
+func TestContract(t *testing.T) {
+	for name, m := range map[string]dul.EnergyModel{
+		"LDL": energy.LDL{}, "Diagonal": energy.Diagonal{}, "Constant": energy.Constant{},
+		"Rank1Mixture": energy.Rank1Mixture{}, "Rank1Mixture of two": energy.Rank1Mixture{Fraction: 1},
+		"LocationMixture": energy.LocationMixture{}, "LocationMixture of one": energy.LocationMixture{Components: 1},
+	} {
+		t.Run(name, func(t *testing.T) { layertest.Energy(t, m) })
 	}
 }

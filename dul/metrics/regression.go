@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -175,4 +176,71 @@ func MonteCarloCoverage(target []float64, mean, variance [][]float64, level floa
 		}
 	}
 	return inside / float64(len(target))
+}
+
+// ConformalQuantile is the ceil((n + 1) level)-th smallest of n scores, and +Inf if that is more than n: the bound that split
+// conformal prediction gives to the score of a new example (Vovk et al. 2005). If its score and these are exchangeable, it is at most
+// the bound with a probability of at least level, and of less than level + 1/(n + 1) if no two are equal. level is between 0 and 1. A
+// score that is NaN counts as infinite.
+func ConformalQuantile(scores []float64, level float64) float64 {
+	inUnit(level)
+	n := float64(len(scores))
+	rank := int(math.Ceil((n+1)*level - 1e-12*(n+1))) // 100 times 0.07 is above 7 by rounding
+	if rank > len(scores) {
+		return math.Inf(1)
+	}
+	sorted := slices.Clone(scores)
+	for i, s := range sorted {
+		if math.IsNaN(s) {
+			sorted[i] = math.Inf(1)
+		}
+	}
+	slices.Sort(sorted)
+	return sorted[max(rank, 1)-1]
+}
+
+// JointNLL returns the negative log likelihood of groups of targets under M functions, in nats for each target,
+// averaged over the groups g (Osband et al. 2022, "The Neural Testbed"):
+//
+//	-1/|g| log 1/M sum_m prod_{i in g} N(y_i; mean_m(x_i), variance_m(x_i)) + log targetStd.
+//
+// A group lists indices of targets, which may repeat. Each sample m must be one function of the input. If samples are
+// drawn for each input separately, the true joint likelihood is the product of the marginal ones, and its NLL is the
+// mean of MonteCarloNLL over the groups' targets. Groups of one target give MonteCarloNLL too. With few samples the
+// result is too high on average, by half the relative variance of the mean likelihood. The other arguments are those of
+// MonteCarloNLL.
+func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targetStd float64) float64 {
+	checkSamples(target, mean, variance)
+	each, logs := make([]float64, len(groups)), make([]float64, len(mean))
+	for k, group := range groups {
+		clear(logs)
+		for _, i := range group {
+			for m := range mean {
+				logs[m] += logNormal(target[i], mean[m][i], variance[m][i])
+			}
+		}
+		each[k] = (math.Log(float64(len(mean)))-floats.LogSumExp(logs))/float64(len(group)) + math.Log(targetStd)
+	}
+	return Mean(each)
+}
+
+// dyadStream keeps dyads apart from other uses of a seed.
+const dyadStream = 0x6479616473
+
+// Dyads returns count groups of size indices below n, n >= 2, by dyadic sampling (Osband et al. 2022): each group draws
+// two different indices, and then each of its entries at random from these two. Joint predictions of such groups differ
+// from marginal ones even if few of the inputs are close to each other.
+func Dyads(n, size, count int, seed uint64) [][]int {
+	random := rand.New(rand.NewPCG(seed, dyadStream))
+	groups := make([][]int, count)
+	for k := range groups {
+		anchors := [2]int{random.IntN(n), random.IntN(n - 1)}
+		if anchors[1] >= anchors[0] {
+			anchors[1]++
+		}
+		for range size {
+			groups[k] = append(groups[k], anchors[random.IntN(2)])
+		}
+	}
+	return groups
 }

@@ -1,6 +1,7 @@
 package nets
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
@@ -379,4 +381,35 @@ func LastConvolution(energies []LayerEnergy) int {
 type normalizer interface {
 	// Norm maps images [channels, batch, height, width] to images of the same shape.
 	Norm(s *model.Scope, x *graph.Node) *graph.Node
+}
+
+// NoiseState returns the state of the model's noise, for SetNoiseState: the position of the host's streams, or the
+// random state of the store.
+func (m *Model) NoiseState() (state []byte, err error) {
+	if m.Host != nil {
+		return m.Host.State()
+	}
+	value, err := m.randomState().Value()
+	if err == nil {
+		err = value.ConstBytes(func(data []byte) { state = bytes.Clone(data) })
+	}
+	return state, err
+}
+
+// SetNoiseState restores a state that NoiseState of this model returned, so that the same draws follow. A graph that
+// was built before may already hold noise for its next execution.
+func (m *Model) SetNoiseState(state []byte) error {
+	if m.Host != nil {
+		return m.Host.SetState(state)
+	}
+	value := tensors.FromShape(m.randomState().Shape())
+	if err := value.MutableBytes(func(data []byte) { copy(data, state) }); err != nil {
+		return err
+	}
+	return m.randomState().SetValue(value)
+}
+
+// randomState is the variable of the store that noise in the graph is drawn from.
+func (m *Model) randomState() *model.Variable {
+	return m.Store.GetVariable(model.JoinPath(model.ScopeSeparator, model.RNGStateVariableName))
 }

@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -203,4 +204,110 @@ func TestSchedule(t *testing.T) {
 	if want = slices.Repeat(want, 2); !slices.Equal(asked, want) { // before the first step, and step by step
 		t.Errorf("the schedule was asked for %v, want %v", asked, want)
 	}
+}
+
+// laplaceWeight is the weight of an example with these logits by its formula.
+func laplaceWeight(logits []float64) float64 {
+	sum, weight := 0.0, 0.0
+	for _, z := range logits {
+		sum += math.Exp(z)
+	}
+	for _, z := range logits {
+		p := math.Exp(z) / sum
+		weight += p * (1 - p) / 2
+	}
+	return weight
+}
+
+// A step of gradient descent on the generative objective of one layer, from Sigma =
+// I, is the weighted mean of the examples' gradients, which are known there; the
+// classifier, of which the weights are functions, does not move.
+func TestStepOnWeightedEnergies(t *testing.T) {
+	const rate = 0.1
+	const lower, logVariance = "/model/network/output/energy/lower", "/model/network/output/energy/log_variance"
+	for _, weighted := range []bool{false, true} {
+		t.Run(map[bool]string{false: "all alike", true: "weighted"}[weighted], func(t *testing.T) {
+			c := named(t, "points")
+			c.network = func(d dul.Density) nets.Network { return nets.MLP{Layers: d} }
+			c.Order, c.WeightEnergies, c.BatchSize, c.Schedule = ordering(inOrder), weighted, trialN, train.Constant{Start: rate}
+			c.Groups, c.PretrainGroups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, nil
+			c.PretrainEpochs, c.Epochs = 0, 0
+			start := c.model(t, dtypes.Float64)
+			sample(t, start, c.data[0].Inputs, 1) // makes the parameters
+			c.PretrainEpochs = 1
+			m := c.model(t, dtypes.Float64)
+			c.fit(t, m)
+
+			logits, _, _ := firstBatch(t, c)
+			want := map[string]fixtures.Array{lower: fixtures.Zeros(2, 2), logVariance: fixtures.Zeros(1, 2)}
+			x := c.data[0].Inputs.(nets.Floats).Values
+			for i := range trialN {
+				share, h := rate/trialN, x[2*i:2*i+2]
+				if weighted {
+					share *= laplaceWeight(logits[0][2*i : 2*i+2])
+				}
+				want[lower].Values[2] -= share * h[0] * h[1]
+				for d := range h {
+					want[logVariance].Values[d] += share * (h[d]*h[d] - 1) / 2
+				}
+			}
+			before := parametersOf(t, start)
+			for path, got := range parametersOf(t, m) {
+				if end, moves := want[path]; moves {
+					fixtures.Compare(t, path, got, end, 1e-12)
+				} else {
+					fixtures.Compare(t, path, got, before[path], 0)
+				}
+			}
+		})
+	}
+}
+
+// Five steps of each optimizer with given gradients, against PyTorch's.
+func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
+	c := fixtures.Open(t, "sgd_trace")
+	start, gradients := c.Array("p0"), c.Array("grads")
+	steps, n := gradients.Dims[0], gradients.Dims[1]
+	for _, known := range []struct {
+		name      string
+		optimizer train.Optimizer
+		schedule  train.Schedule
+	}{
+		{"sgd", train.SGD{Momentum: 0.9, Decay: 0.01}, train.Cosine{Start: 0.1}},
+		{"adamw", train.Adam{Beta2: 0.99, Decay: 0.01, Decoupled: true}, train.Constant{Start: 0.01}},
+		{"adam", train.Adam{Decay: 0.01}, train.Constant{Start: 0.01}},
+	} {
+		for _, dtype := range []dtypes.DType{dtypes.Float64, dtypes.Float32} {
+			t.Run(fmt.Sprintf("%s/%s", known.name, dtype), func(t *testing.T) {
+				tolerance := 1e-10
+				if dtype == dtypes.Float32 {
+					tolerance = 2e-5
+				}
+				store := model.NewStore()
+				parameter := store.VariableWithValue("/p", fixtures.Tensor(dtype, start))
+				exec := must.Get(model.NewExec(fixtures.Backend(t), store,
+					func(root *model.Scope, gradient, rate, step *graph.Node) *graph.Node {
+						store.SetTraining(gradient.Graph(), true)
+						value := parameter.NodeValue(gradient)
+						updated := known.optimizer.Update(root.In("state"), value, gradient, rate, step)
+						parameter.SetNodeValue(updated)
+						return updated
+					}))(t)
+				for i := range steps {
+					row := func(a fixtures.Array) fixtures.Array { return fixtures.Matrix(1, n, a.Values[i*n:(i+1)*n]...) }
+					scalar := func(v float64) fixtures.Array { return fixtures.Array{Values: []float64{v}} }
+					got := must.Get(exec.Call1(
+						fixtures.Tensor(dtype, row(gradients)),
+						fixtures.Tensor(dtype, scalar(known.schedule.Rate(i, steps))),
+						fixtures.Tensor(dtype, scalar(float64(i+1)))))(t)
+					fixtures.Compare(t, fmt.Sprintf("step %d", i), fixtures.FromTensor(t, got), row(c.Array(known.name)), tolerance)
+				}
+			})
+		}
+	}
+	rates := fixtures.Zeros(1, steps)
+	for i := range steps {
+		rates.Values[i] = train.Cosine{Start: 0.1}.Rate(i, steps)
+	}
+	fixtures.Compare(t, "cosine schedule", rates, c.Array("lrs"), 1e-12)
 }

@@ -1,16 +1,22 @@
 package train
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
@@ -181,4 +187,144 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 		}
 		t.Logf("%s: worst relative error %.2g", c.Name, worst)
 	})
+}
+
+// total is the objective of a small network at inputs x, targets y and weights.
+func total(layers nets.Layers, o objective) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+	return func(root *model.Scope, in fixtures.Nodes) *graph.Node {
+		r := nets.Model{Network: nets.MLP{Layers: layers, Widths: []int{3}}, Likelihood: likelihood.Gaussian{}}
+		if x := in["x"].Shape(); x.Rank() == 3 {
+			r.Replicas = x.Dim(0)
+		}
+		s := r.Scope(root)
+		nll := r.Likelihood.NLL(s, r.Apply(s, in["x"]), in["y"])
+		return o.of(nll, in["weights"]).total
+	}
+}
+
+// The rows that pad a shorter batch change nothing.
+func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
+	rng := rand.New(rand.NewPCG(47, 53))
+	for _, c := range []struct {
+		name   string
+		layers nets.Layers
+	}{
+		{"density", dul.Density{}}, {"MFVI", baselines.MFVI{}}, {"Rank1", baselines.Rank1{}},
+		{"VDropout", baselines.VDropout{}}, {"MCDropout", baselines.MCDropout{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := total(c.layers, objective{n: []float64{10}, logLikelihoodScale: 0.3})
+			x, y := fixtures.Random(rng, 4, 3), fixtures.Random(rng, 4, 1)
+			copy(x.Values[9:], []float64{0, 0, 0})
+			y.Values[3] = 0
+			padded, noise := fixtures.Explore(t, fixtures.Values{
+				"x": x, "y": y, "weights": fixtures.Matrix(4, 1, 1.0/3, 1.0/3, 1.0/3, 0),
+			}, f)
+			short := fixtures.Values{}
+			for path, a := range padded {
+				short[path] = a
+			}
+			firstThree := func(a fixtures.Array) fixtures.Array {
+				return fixtures.Matrix(3, a.Dims[1], a.Values[:3*a.Dims[1]]...)
+			}
+			for _, name := range []string{"x", "y", "weights"} {
+				short[name] = firstThree(padded[name])
+			}
+			shortNoise := make([]fixtures.Array, len(noise))
+			for i, draw := range noise {
+				shortNoise[i] = draw
+				if c.name != "MFVI" { // whose noise is that of the weights
+					shortNoise[i] = firstThree(draw)
+				}
+			}
+			evaluate := func(values fixtures.Values, noise []fixtures.Array) []fixtures.Array {
+				return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+					loss := f(s, in)
+					var wrt []*graph.Node
+					for _, path := range values.Parameters() {
+						wrt = append(wrt, in[path])
+					}
+					return append([]*graph.Node{loss}, graph.Gradient(graph.ReduceAllSum(loss), wrt...)...)
+				})
+			}
+			want := evaluate(short, shortNoise)
+			for i, got := range evaluate(padded, noise) {
+				fixtures.Compare(t, "objective or gradient", got, want[i], 1e-13)
+			}
+		})
+	}
+}
+
+// What the graph makes of a table of picks must be, byte for byte, what
+// Augmentation promises, pixel by pixel.
+func TestPick(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, channels, height, width, batch = 7, 3, 6, 5, 40
+	pixels := make([]byte, n*channels*height*width)
+	for i := range pixels {
+		pixels[i] = byte(rng.Uint32())
+	}
+	for _, padding := range []int{0, 2} {
+		var table []int32
+		var want []byte
+		for range batch {
+			image, top, left, flip := rng.IntN(n), rng.IntN(2*padding+1), rng.IntN(2*padding+1), rng.IntN(2)
+			row := make([]int32, pickColumns)
+			row[pickImage], row[pickTop], row[pickLeft], row[pickFlip] = int32(image), int32(top), int32(left), int32(flip)
+			table = append(table, row...)
+			for c := range channels {
+				for y := range height {
+					for x := range width {
+						if flip == 1 {
+							x = width - 1 - x
+						}
+						fromY, fromX, pixel := y+top-padding, x+left-padding, byte(0)
+						if fromY >= 0 && fromY < height && fromX >= 0 && fromX < width {
+							pixel = pixels[((image*channels+c)*height+fromY)*width+fromX]
+						}
+						want = append(want, pixel)
+					}
+				}
+			}
+		}
+		result := must.Get(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+			return pick(pixels, table, padding)
+		}, tensors.FromFlatDataAndDimensions(pixels, n, channels, height, width), tensors.FromFlatDataAndDimensions(table, batch, pickColumns)))(t)
+		got := must.Get(tensors.CopyFlatData[uint8](result))(t)
+		if !bytes.Equal(got, want) {
+			t.Errorf("padding %d: %v, want %v", padding, got[:width], want[:width])
+		}
+	}
+}
+
+// byEpoch is the order of datasets.Order.
+type byEpoch struct{}
+
+func (byEpoch) Of(seed uint64, epoch, n int) []int { return datasets.Order(seed, epoch, n) }
+
+// The usual order is that of its seed.
+func TestOrderOfASeed(t *testing.T) {
+	of := func(seed uint64) []int { return slices.Clone(must.Get(newOrder(seed, 50, nil).of(0))(t)) }
+	if !slices.Equal(of(1), of(1)) || slices.Equal(of(1), of(2)) {
+		t.Error("orders of the seeds 1, 1 and 2")
+	}
+}
+
+// A table of picks has the images in their order, with the windows that the augmentation draws.
+func TestPicksOfAnEpoch(t *testing.T) {
+	const seed, epoch, n = 11, 2, 50
+	augmentation := datasets.Augmentation{Pad: 4, Flip: true}
+	s := &pixelSource{run: &run{
+		Trainer: Trainer{Settings: Settings{BatchSize: n, Augmentation: augmentation, Padding: augmentation.Pad}},
+		orders:  []*order{newOrder(seed, n, byEpoch{})},
+	}}
+	tables := must.Get(s.next(batch{n, epoch, 0}))(t)
+	got := must.Get(tensors.CopyFlatData[int32](tables[0]))(t)
+	for k, i := range datasets.Order(seed, epoch, n) {
+		top, left, flip := augmentation.Draw(seed, epoch, i)
+		row := got[k*pickColumns : (k+1)*pickColumns]
+		if int(row[pickImage]) != i || int(row[pickTop]) != top || int(row[pickLeft]) != left || (row[pickFlip] == 1) != flip {
+			t.Errorf("pick %d is %v, want image %d at (%d, %d), mirrored: %t", k, row, i, top, left, flip)
+		}
+	}
 }

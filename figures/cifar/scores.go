@@ -9,13 +9,16 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/report"
 )
 
 // The scores by which images out of distribution are told from the test images, by the endings of the metrics' names. See
@@ -297,4 +300,164 @@ func featureGaussians(ctx context.Context, m *nets.Model, d experiment.Data) (ma
 		}
 	}
 	return all, nil
+}
+
+// featuresOf are the features before the last layer of a trained network at some images, [N*width] row-major.
+func featuresOf(ctx context.Context, m *nets.Model, images train.Dataset) (features []float64, width int, err error) {
+	network, is := m.Network.(nets.ResNet)
+	if !is {
+		return nil, 0, fmt.Errorf("cifar: features of a network of type %T, which is no nets.ResNet", m.Network)
+	}
+	network.Layers = nets.Headless{Layers: network.Layers}
+	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1})
+	if err != nil {
+		return nil, 0, err
+	}
+	return found.Outputs[0], found.Width, nil
+}
+
+// A gaussian is a mixture of Gaussians with a common covariance S, fitted to features by maximum likelihood: one for each
+// class (Lee et al. 2018, "A simple unified framework for detecting out-of-distribution samples"), or a single one.
+type gaussian struct {
+	means      [][]float64
+	covariance mat.Cholesky
+}
+
+// ridge is added to the diagonal of the covariance, as a part of its mean: features that are always 0 have no variance.
+const ridge = 1e-6
+
+// fitGaussian fits to features, [N*width] row-major, of which each has a label below classes. There must be more of them
+// than their width and the classes, or the covariance is singular. A class without features has no Gaussian.
+func fitGaussian(features []float64, width int, labels []int, classes int) (*gaussian, error) {
+	n := len(labels)
+	sums, counts := make([][]float64, classes), make([]float64, classes)
+	for i, label := range labels {
+		if sums[label] == nil {
+			sums[label] = make([]float64, width)
+		}
+		counts[label]++
+		for j, v := range features[i*width : (i+1)*width] {
+			sums[label][j] += v
+		}
+	}
+	g := new(gaussian)
+	for class, sum := range sums {
+		for j := range sum {
+			sum[j] /= counts[class]
+		}
+		if sum != nil {
+			g.means = append(g.means, sum)
+		}
+	}
+	centred := mat.NewDense(n, width, nil)
+	for i, label := range labels {
+		for j, v := range features[i*width : (i+1)*width] {
+			centred.Set(i, j, v-sums[label][j])
+		}
+	}
+	covariance := mat.NewSymDense(width, nil)
+	covariance.SymOuterK(1/float64(n), centred.T())
+	trace := mat.Trace(covariance)
+	for j := range width {
+		covariance.SetSym(j, j, covariance.At(j, j)+ridge*trace/float64(width))
+	}
+	if !g.covariance.Factorize(covariance) {
+		return nil, fmt.Errorf("cifar: the covariance of the features is not positive definite (trace %v): %w", trace, metrics.ErrValue)
+	}
+	return g, nil
+}
+
+// distances are (f - m)^T S^-1 (f - m) of features, [N*width], from the nearest mean m, [N].
+func (g *gaussian) distances(features []float64) ([]float64, error) {
+	width := len(g.means[0])
+	found := make([]float64, len(features)/width)
+	for i := range found {
+		f := mat.NewVecDense(width, features[i*width:(i+1)*width])
+		found[i] = math.Inf(1)
+		for _, mean := range g.means {
+			distance := stat.Mahalanobis(f, mat.NewVecDense(width, mean), &g.covariance)
+			if math.IsNaN(distance) {
+				return nil, fmt.Errorf("cifar: features %d have no distance: they are not finite, or their covariance is nearly singular: %w", i, metrics.ErrValue)
+			}
+			found[i] = min(found[i], distance*distance)
+		}
+	}
+	return found, nil
+}
+
+// An Interval is a number with the bounds between which it would lie, 95 times in a hundred, for other test images of the
+// same kind. It does not hold the spread over training runs.
+type Interval struct{ Value, Low, High float64 }
+
+// String prints "0.893 [0.880, 0.906]".
+func (i Interval) String() string { return fmt.Sprintf("%.3f [%.3f, %.3f]", i.Value, i.Low, i.High) }
+
+const (
+	replicates    = 1000
+	level         = 0.95
+	bootstrapSeed = 1
+)
+
+// Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
+// metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
+func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
+	ranks := ranksOf(inside, outside)
+	of := func(number func(metrics.Sweep) float64) Interval {
+		i := Interval{Value: number(ranks.Sweep())}
+		if !math.IsNaN(i.Value) {
+			i.Low, i.High = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, ranks.At(number))
+		}
+		return i
+	}
+	if auroc, auprc = of(metrics.Sweep.AUROC), of(metrics.Sweep.AUPRC); math.IsNaN(auroc.Value) {
+		err = fmt.Errorf("cifar: detection by %d scores of images inside and %d outside: there are none of one kind, or some are NaN", len(inside), len(outside))
+	}
+	return auroc, auprc, err
+}
+
+// ranksOf ranks images by a score, with those out of distribution as the positive ones.
+func ranksOf(inside, outside []float64) *metrics.Ranks {
+	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
+	return metrics.NewRanks(slices.Concat(inside, outside), positive)
+}
+
+// DetectByLayer is a table of the AUROC of Detect for the paper's statistic (metrics.EnergyOOD), with a row for each layer
+// and a column for each set of images out of distribution. The means are those of the held-out images at the layer. The
+// largest number of each column is bold. All predictions are of one network with energies.
+func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.Table, error) {
+	t := prose.Table("ood-layers", inside.Images.Name)
+	t.Columns = []string{"Input of the layer"}
+	for _, layer := range heldOut.Energies {
+		t.Rows = append(t.Rows, report.Row{Name: layer.Layer})
+	}
+	if len(heldOut.Energies) == 0 {
+		return report.Table{}, errors.New("cifar: detection by layer: the predictions have no energies; they must be of density layers")
+	}
+	for _, out := range outside {
+		best, largest := 0, 0.0
+		for l, layer := range heldOut.Energies {
+			auroc, err := detectAt(l, heldOut, inside, out)
+			if err != nil {
+				return report.Table{}, fmt.Errorf("cifar: layer %s, %s: %w", layer.Layer, out.Images.Name, err)
+			}
+			if auroc.Value > largest {
+				best, largest = l, auroc.Value
+			}
+			t.Rows[l].Cells = append(t.Rows[l].Cells, report.Cell{Text: auroc.String()})
+		}
+		t.Rows[best].Cells[len(t.Columns)-1].Bold = true
+		t.Columns = append(t.Columns, out.Images.Name)
+	}
+	return t, nil
+}
+
+// detectAt is the AUROC at layer l.
+func detectAt(l int, heldOut, inside, outside Predictions) (Interval, error) {
+	if l >= len(inside.Energies) || l >= len(outside.Energies) {
+		return Interval{}, fmt.Errorf("energies of %d, %d and %d layers; the predictions must be of one model",
+			len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
+	}
+	reference := heldOut.Energies[l].Mean
+	auroc, _, err := Detect(metrics.EnergyOOD(inside.Energies[l].Mean, reference), metrics.EnergyOOD(outside.Energies[l].Mean, reference))
+	return auroc, err
 }

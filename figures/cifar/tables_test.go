@@ -1,16 +1,24 @@
 package cifar
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment"
+	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
@@ -169,3 +177,184 @@ func TestFidelities(t *testing.T) {
 		}
 	}
 }
+
+// Heads count: in the place of 64*10 + 10 numbers SNGP has 2*128 of the normalisation and 1024*10 + 10, DUE for 10 classes 10
+// points of 64, and 10*10 + 10 + 3 of each. Density layers have two numbers of noise for each of 570 units.
+func TestCosts(t *testing.T) {
+	due := baselines.DUE{Start: []baselines.Inducing{{Points: make([]float64, 10*64), LengthScale: 8}}}
+	table := must.Get(Costs(backendtest.Open(t), nets.ResNet14, 10, Family{"plain", baselines.Deterministic{}},
+		Family{"SNGP", baselines.SNGP{Examples: 50000, Orthogonal: true}}, Family{"DUE", due}, Family{"density", dul.Density{}}))(t)
+	same(t, lines(table), []string{
+		"plain | 175,178 | 0 | 2.102 MB | 0.0533 | 0.16 | 1.00", "SNGP | 185,034 | 0 | 2.22 MB | 0.0533 | 0.16 | 1.00",
+		"DUE | 176,298 | 0 | 2.116 MB | 0.0533 | 0.16 | 1.00", "density | 341,266 | 164,948 | 4.755 MB | 0.111 | 0.333 | 2.08",
+	})
+}
+
+// A run of all image tables that is stopped leaves seed 0 of CIFAR-10 first, and has everything in the end.
+func TestPaperImages(t *testing.T) {
+	all := paperImages()
+	for i, e := range all[:10] {
+		if e.Seed != 0 || e.Task.Name != CIFAR10 || width(e) != 16 {
+			t.Errorf("number %d is %s", i, e)
+		}
+	}
+	added := func(e experiment.Experiment) bool {
+		return slices.ContainsFunc(addedMethods, e.Method.Equal) && (width(e) == 16 || slices.ContainsFunc(singleNetworks, e.Method.Equal))
+	}
+	for _, name := range []string{"cifar10-resnet14", "cifar100-resnet14", "cifar10-wrn", "cifar100-wrn", "rank1-ablation", "ood-svhn"} {
+		papers := slices.DeleteFunc(named(t, name).Runs(), added)
+		if n := len(tables.Union(all, papers)); len(papers) == 0 || n != len(all) {
+			t.Errorf("%d of %d experiments of %s are missing", n-len(all), len(papers), name)
+		}
+	}
+	if len(all) != 120 {
+		t.Errorf("%d experiments", len(all))
+	}
+}
+
+// 200 epochs are ten million images, of 6 microseconds each, and of 240 in the wide network with noise.
+func TestRoofline(t *testing.T) {
+	plain, wide := seeded(Paper, 1).Of(ten, methods.Deterministic), seeded(Wide, 2).Of(hundred, methods.Density)
+	if got := Roofline(slices.Concat(plain, wide)); got != time.Minute+80*time.Minute {
+		t.Errorf("%s, want 81 minutes", got)
+	}
+	if got := Roofline(experiment.Experiments{}); got != 0 {
+		t.Errorf("nothing takes %s", got)
+	}
+}
+
+// The committed choice is that of the committed results; with -update it becomes so.
+func TestCommittedChoice(t *testing.T) {
+	figtest.GoldenText(t, "chosen.csv", string(must.Get(tables.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)))
+}
+
+// Each method of the comparison has its chosen value.
+func TestProcessorRuns(t *testing.T) {
+	values := map[string]float64{}
+	for _, s := range searches {
+		values[s.method.Name] = chosen()[s.method.Key].value
+	}
+	full, weights := named(t, "cifar-processor").Runs(), 0
+	for _, e := range full {
+		if err := e.Check(); err != nil || e.Recipe.Epochs != 10 || e.Task.Data.(Images).HeldOut != 5000 {
+			t.Errorf("%v: %v", e, err)
+		}
+		if l, is := e.Method.Layers.(dul.Density); is && l.InitStd != values[e.Method.Name] {
+			t.Errorf("%v starts with %g", e, l.InitStd)
+		}
+		if strings.HasSuffix(e.Preset, "changed") {
+			weights++
+		}
+	}
+	if len(full) != 23 || weights != 1 {
+		t.Errorf("%d experiments, want 23, %d of them with weight decay on weights alone, want 1", len(full), weights)
+	}
+}
+
+// Networks that are trained on the images that come with the program have the metrics that their methods allow, in the store
+// too, and need no files.
+func TestRunOnTheSample(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	images := Images{Name: CIFAR10, Sample: true, TrainN: 100, TestN: 20, HeldOut: 30}
+	bounded := experiment.Method{Key: "bounded", Name: "Bounded", Layers: baselines.SpectralNormed{}}
+	all := seeded(Processor, 1).Of(images, bounded, methods.Density, methods.SNGP).Change(func(e *experiment.Experiment) {
+		if e.Recipe.Epochs, e.Recipe.Samples = 1, min(e.Recipe.Samples, 2); e.Recipe.PretrainEpochs > 1 {
+			t.Errorf("%v pretrains for %d epochs", e, e.Recipe.PretrainEpochs)
+		}
+	})
+	found := must.Get(experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}}.Run(t.Context(), all...))(t)
+	for i, want := range [][]string{
+		{"ood_cifar100_auroc_gaussian", "ood_svhn-first1083_auroc_classgaussian", "ood_cifar100_auroc_entropy"},
+		{"posterior_std", "ood_cifar100_auroc_energy", "ood_cifar100_fpr95_energy", "ood_svhn-first1083_auprc_energy@stage_2_block_1/conv_2", "ood_cifar100_auroc_mutualinformation"},
+		{"ood_cifar100_auroc_dempstershafer"},
+	} {
+		r := found[i]
+		for _, name := range append(want, "accuracy", "nll", "brier", "ece10", "adaptive_ece15", "classwise_ece15", "aurc", "ood_cifar100_ap") {
+			if _, has := r.Metrics[name]; !has {
+				t.Errorf("%s has no metric %q", r.Method, name)
+			}
+		}
+		for _, ending := range []string{"energy", "dempstershafer", "gaussian"} {
+			measured := false
+			for name := range r.Metrics {
+				measured = measured || strings.Contains(name, ending)
+			}
+			if wanted := slices.ContainsFunc(want, func(name string) bool { return strings.Contains(name, ending) }); measured != wanted {
+				t.Errorf("%s has metrics with %q: %t", r.Method, ending, measured)
+			}
+		}
+		if again := must.Get(experiment.Measure(all[i], must.Get(r.Predictions())(t)))(t); again["nll"] != r.Metrics["nll"] || len(again) != len(r.Metrics) {
+			t.Errorf("%s: the kept predictions have %d metrics and the NLL %v, and the result %d and %v", r.Method, len(again), again["nll"], len(r.Metrics), r.Metrics["nll"])
+		}
+	}
+}
+
+// resultsOf are made-up results of experiments, all on one device.
+func resultsOf(measure func(e experiment.Experiment) map[string]float64, lists ...experiment.Experiments) []experiment.Result {
+	var all []experiment.Result
+	for _, e := range slices.Concat(lists...) {
+		all = append(all, experiment.Result{ID: e.ID(), Group: e.Group(), Seed: e.Seed, Metrics: measure(e), Device: "card"}.Of(e))
+	}
+	return all
+}
+
+// measuring makes metrics whose mean over 3 seeds is the given one, with the standard deviation sd.
+func measuring(accuracy, ece, nll, sd float64) func(experiment.Experiment) map[string]float64 {
+	return func(e experiment.Experiment) map[string]float64 {
+		d := sd * (float64(e.Seed) - 1)
+		return map[string]float64{
+			experiment.MetricAccuracy: accuracy + d, experiment.MetricECE: ece + d, experiment.MetricNLL: nll + d, metricPosteriorStd: 1.2e-3,
+		}
+	}
+}
+
+func index(all ...experiment.Result) *tables.Index {
+	byID := map[string]experiment.Result{}
+	for _, r := range all {
+		byID[r.ID] = r
+	}
+	return tables.NewIndex(byID)
+}
+
+// tableOf is a table of results.
+func tableOf(t *testing.T, name string, all ...experiment.Result) report.Table {
+	t.Helper()
+	return must.Get(named(t, name).Table(index(all...)))(t)
+}
+
+func named(t *testing.T, name string) tables.Exhibit {
+	t.Helper()
+	return figtest.Exhibit(t, Exhibits(), name)
+}
+
+// lines are the rows of a table with their groups, names and cells.
+func lines(table report.Table) []string {
+	var all []string
+	for _, row := range table.Rows {
+		cells := []string{row.Name}
+		if row.Group != "" {
+			cells = []string{row.Group, row.Name}
+		}
+		for _, cell := range row.Cells {
+			cells = append(cells, cmp.Or(figtest.Text(cell), "–"))
+		}
+		all = append(all, strings.Join(cells, " | "))
+	}
+	return all
+}
+
+// same compares lines.
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// fails asks for an error with a text in it.
+func fails(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	must.Err(t, err, want)
+}
+
+func errorOf[T any](_ T, err error) error { return err }

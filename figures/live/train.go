@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/hmc"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
@@ -391,4 +392,105 @@ func (r *run) band(drawn predict.Mixture, functions [][]float64) (*band, error) 
 		b.Ratio = inGaps / atData
 	}
 	return b, nil
+}
+
+// An interval of inputs, from its low end to its high end.
+type interval [2]float64
+
+// gaps finds where the points x leave room: every interval between neighbouring points that is at least minGap wide. It
+// also returns the interval from the lowest point to the highest. All ends are rounded to a tenth, so that the data of
+// Figure 1 have the gap [-2, 2] in [-4, 4].
+func gaps(x []float64) (found []interval, all interval) {
+	const minGap = 0.8
+	sorted := slices.Sorted(slices.Values(x))
+	tenth := func(v float64) float64 { return math.Round(v*10) / 10 }
+	for i := range len(sorted) - 1 {
+		if sorted[i+1]-sorted[i] >= minGap {
+			found = append(found, interval{tenth(sorted[i]), tenth(sorted[i+1])})
+		}
+	}
+	return found, interval{tenth(sorted[0]), tenth(sorted[len(sorted)-1])}
+}
+
+// meanStd averages the standard deviations std, at the inputs grid, in two places: in the middle half of each gap, and
+// where the data are, which is from the lowest point to the highest and in no gap. For the data of Figure 1 these are
+// [-1, 1], and [-4, -2] and [2, 4]; the first over the second is the ratio of the project's table of gap ratios. A place
+// without inputs has the mean 0.
+func meanStd(grid, std []float64, found []interval, all interval) (inGaps, atData float64) {
+	const rounding = 1e-9 // the grid's inputs are sums
+	var gap, data []float64
+	for i, x := range grid {
+		inData := x >= all[0]-rounding && x <= all[1]+rounding
+		for _, g := range found {
+			center, half := (g[0]+g[1])/2, (g[1]-g[0])/2
+			distance := math.Abs(x - center)
+			if distance <= half/2+rounding {
+				gap = append(gap, std[i])
+			}
+			if distance < half-rounding {
+				inData = false
+			}
+		}
+		if inData {
+			data = append(data, std[i])
+		}
+	}
+	return average(gap), average(data)
+}
+
+// average is the mean of values, 0 of none.
+func average(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return stat.Mean(values, nil)
+}
+
+// The two moons of the project's pictures: so many points with this noise, and the map from (mapLeft, mapLow) on.
+const (
+	moonsExamples            = 500
+	moonsNoise               = 0.1
+	mapLeft, mapLow, mapSide = -2.5, -2.75, 6.0
+	mapPoints                = 52 // along either axis
+)
+
+// A pointMap is where a classifier is uncertain: the entropy of the predicted class, in nats.
+type pointMap struct {
+	Entropy []float64 `json:"entropy"` // at the points of mapGrid
+	AtData  float64   `json:"atData"`  // its mean at the training points
+	Far     float64   `json:"far"`     // its mean at the points of mapGrid that are at least 1 away from all training points
+}
+
+// mapGrid are the points of the map, row by row from below.
+func mapGrid() (grid []float64) {
+	const step = mapSide / (mapPoints - 1)
+	for row := range mapPoints {
+		for column := range mapPoints {
+			grid = append(grid, mapLeft+step*float64(column), mapLow+step*float64(row))
+		}
+	}
+	return grid
+}
+
+// mapOf summarizes a prediction of classes at the points of the map and at the training points. Without points far away Far
+// is 0.
+func (r *run) mapOf(found *predict.Prediction) (*pointMap, error) {
+	entropy := metrics.Entropy(found.Probabilities, classes)
+	if params.NotFinite(entropy) >= 0 {
+		return nil, errors.New("live: the training diverged: the probabilities are not finite; less starting noise or a smaller width may help")
+	}
+	m := &pointMap{Entropy: entropy[:mapPoints*mapPoints], AtData: average(entropy[mapPoints*mapPoints:])}
+	var far []float64
+	grid := mapGrid()
+	for i, v := range m.Entropy {
+		nearest := math.Inf(1)
+		for k, x := range r.X {
+			nearest = min(nearest, math.Hypot(grid[2*i]-x, grid[2*i+1]-r.Y[k]))
+		}
+		if nearest >= 1 {
+			far = append(far, v)
+		}
+	}
+	m.Far = average(far)
+	return m, nil
 }

@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/tables"
 )
 
 // Paper trains by steps of Adam on all examples at once, with a learning rate that falls along half a cosine: 4000 from
@@ -58,3 +59,15 @@ var grid = experiment.Grid{Preset: Paper}
 
 // defaults fill in what a method leaves open. MFVI's usual prior is too tight for 50 units to bend into a cubic.
 var defaults = methods.Defaults{InitStd: 0.01, MFVIPriorStd: 1, VDropoutAlpha: 0.1, Inducing: 20}
+
+// Exhibits are the tables and pictures of the toy problems.
+func Exhibits() tables.Exhibits {
+	return tables.Exhibits{
+		{Name: "figure1", Doc: "the paper's Figure 1, the same with each energy model, and in numbers: uncertainty inside the gap over that at the data", Picture: figure1, Parts: tables.Exhibits{
+			{Name: "figure1-energies", Picture: figure1Energies}, {Name: "gap-ratio", Table: gapRatios},
+		}},
+		{Name: "distance", Doc: "are methods less certain far from their data? entropy on two moons, and the gap ratio of the cubic", Table: distanceTable, Parts: tables.Exhibits{
+			{Name: "distance-toy", Picture: distanceCubic}, {Name: "distance-moons", Picture: distanceMoons},
+		}},
+	}
+}

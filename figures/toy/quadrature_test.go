@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/toy"
@@ -47,4 +48,74 @@ func TestQuadratureErrors(t *testing.T) {
 	} {
 		must.GetErr(toy.NewQuadrature(c.density, c.first, c.second))(t, c.want)
 	}
+}
+
+func squaredExponential(a, b float64) float64 { return 2 * math.Exp(-(a-b)*(a-b)/2) }
+
+func indefinite(a, b float64) float64 { return -1 }
+
+func TestProcessVariance(t *testing.T) {
+	// One observation: k(x, x) - k(x, z)^2 / (k(z, z) + sigma2).
+	x := []float64{0.5, 1.5, 50}
+	one := must.Get(toy.ProcessVariance(squaredExponential, []float64{0.5}, 0.1, x))(t)
+	for i, at := range x {
+		k := squaredExponential(at, 0.5)
+		if want := 2 - k*k/2.1; math.Abs(one[i]-want) > 1e-12 {
+			t.Errorf("one observation, at %v: variance %v, want %v", at, one[i], want)
+		}
+	}
+	// Several, by the inverse.
+	data := []float64{-1, 0, 0.3, 2}
+	several := must.Get(toy.ProcessVariance(squaredExponential, data, 0.1, x))(t)
+	gram, inverse := mat.NewDense(4, 4, nil), new(mat.Dense)
+	gram.Apply(func(i, j int, _ float64) float64 {
+		if i == j {
+			return 2.1
+		}
+		return squaredExponential(data[i], data[j])
+	}, gram)
+	must.Do(t, inverse.Inverse(gram))
+	for i, at := range x {
+		k := mat.NewVecDense(4, nil)
+		for j, z := range data {
+			k.SetVec(j, squaredExponential(at, z))
+		}
+		if want := 2 - mat.Inner(k, inverse, k); math.Abs(several[i]-want) > 1e-12 {
+			t.Errorf("at %v: variance %v, want %v", at, several[i], want)
+		}
+	}
+	must.GetErr(toy.ProcessVariance(indefinite, data, 0.1, x))(t, linalg.ErrNotPositiveDefinite)
+}
+
+// The inner products of the features are the kernel between inducing points, and
+// with all of the data as inducing points the sparse variance is the exact one.
+func TestInducingFeatures(t *testing.T) {
+	z, x := []float64{-2, -0.5, 1}, []float64{-2, -0.5, 1, 0.2, 9}
+	a := must.Get(toy.InducingFeatures(squaredExponential, z, x))(t)
+	inner := func(i, j int) float64 { return mat.Dot(a.RowView(i), a.RowView(j)) }
+	for i := range x {
+		for j := range z {
+			if want := squaredExponential(x[i], z[j]); math.Abs(inner(i, j)-want) > 1e-6 {
+				t.Errorf("features of %v and %v: %v, want %v", x[i], z[j], inner(i, j), want)
+			}
+		}
+	}
+	if missed := 2 - inner(3, 3); missed < 0.01 || missed > 2 {
+		t.Errorf("between inducing points the features miss a variance of %v", missed)
+	}
+
+	const noise = 0.1
+	exact := must.Get(toy.ProcessVariance(squaredExponential, z, noise, x))(t)
+	atData := must.Get(toy.InducingFeatures(squaredExponential, z, z))(t)
+	var precision, covariance mat.Dense
+	precision.Mul(atData.T(), atData)
+	precision.Scale(1/noise, &precision)
+	precision.Add(&precision, mat.NewDiagDense(3, []float64{1, 1, 1}))
+	must.Do(t, covariance.Inverse(&precision))
+	for i, form := range toy.QuadraticForms(a, &covariance) {
+		if sparse := form + 2 - inner(i, i); math.Abs(sparse-exact[i]) > 1e-6 {
+			t.Errorf("at %v: sparse variance %v, exact %v", x[i], sparse, exact[i])
+		}
+	}
+	must.GetErr(toy.InducingFeatures(indefinite, z, x))(t, linalg.ErrNotPositiveDefinite)
 }
