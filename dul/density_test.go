@@ -108,7 +108,7 @@ func eachLayer(t *testing.T, flow dul.GradientFlow, test func(t *testing.T, laye
 }
 
 // Every family under the checks for any layer; the gradients, some of which the zero value keeps from flowing, are
-// those of gradients_test.go.
+// those of density_fixture_test.go.
 func TestLayers(t *testing.T) {
 	checks := layertest.Checks{CutGradients: true}
 	run := func(kind, family string, check func(t *testing.T)) {

@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -184,3 +186,147 @@ func TestFigures(t *testing.T) {
 		})
 	}
 }
+
+// Examples to calibrate by are a fifth of the training part, and no part of it any more.
+func TestCalibration(t *testing.T) {
+	plain := must.Get(Data{Name: "yacht"}.Load(t.Context(), 3))(t)
+	held := must.Get(Data{Name: "yacht", HeldOut: true}.Load(t.Context(), 3))(t)
+	d := must.Get(Data{Name: "yacht", Calibration: true}.Load(t.Context(), 3))(t)
+	if d.Train.Len() != held.Train.Len() || d.HeldOut.Inputs != nil || len(d.Sets) != 2 || d.Sets[0].Len() != plain.Sets[0].Len() || d.Sets[1].Name != calibrationSet || !slices.Equal(d.Sets[1].Targets, held.HeldOut.Targets) {
+		t.Errorf("%d training examples and the sets %d", d.Train.Len(), len(d.Sets))
+	}
+	must.Err(t, (Data{Name: "yacht", HeldOut: true, Calibration: true}).Check(), "leave one of them out")
+}
+
+func TestConformal(t *testing.T) {
+	set := func(name string, targets ...float64) experiment.Prediction {
+		one := make([]float64, len(targets))
+		for i := range one {
+			one[i] = 1
+		}
+		return experiment.Prediction{Set: name, Targets: targets, Prediction: predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{make([]float64, len(targets))}, NoiseStd: [][]float64{one}}}}
+	}
+	var scores []float64
+	for i := range 19 {
+		scores = append(scores, float64(i+1))
+	}
+	p := &experiment.Predictions{Unit: 2, Sets: []experiment.Prediction{set("test", -20, -19, 0, 19), set(calibrationSet, scores...)}}
+	found := must.Get(conformal(p))(t)
+	if found[metricConformal] != 0.75 || found[metricConformalWidth] != 2*2*19 {
+		t.Errorf("the numbers are %v", found)
+	}
+	p.Sets = p.Sets[:1]
+	must.GetErr(conformal(p))(t, calibrationSet)
+}
+
+// Differences of -0.1 with 0.02 above and below in turn have a standard deviation of 0.02 sqrt(20/19) = 0.02052, a
+// corrected standard error of 0.02052 sqrt(1/20 + 1/9) = 0.00824, and with the quantile 2.093 an interval of 0.01724
+// to each side.
+func TestEnergyTable(t *testing.T) {
+	lines := slices.Concat(
+		made(of(methods.DensityConstant, "yacht"), spread(2, 0, 0.1)),
+		made(of(methods.DensityDiagonal, "yacht"), spread(2, 0, 0.12)),
+		made(of(methods.Density, "yacht"), spread(1.9, 0, 0.12)),
+		made(of(methods.DensityMixture, "yacht"), spread(2.1, 0, 0.12)),
+		made(of(methods.DensityConstant, "wine")[1:], level(1)), // a split is missing
+		made(of(methods.Density, "wine"), level(0.5)),
+		made(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), // t = 0.045 / 0.0206 = 2.19, p = 0.042, and twice that among four
+		made(of(methods.Density, "boston"), spread(1.955, 0, 0.15)),
+	)
+	table := must.Get(energyTable(tables.Of(lines)))(t)
+	const bound = "Density Uncertainty differs by at most"
+	check(t, table, [][3]string{
+		{"paper's text, Yacht Hydrodynamics", "Density, constant", "2.00 ± 0.10"},
+		{"paper's text, Yacht Hydrodynamics", "Density, diagonal", "2.00 ± 0.12, not significant"},
+		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*1.90 ± 0.12*, better"},
+		{"paper's text, Yacht Hydrodynamics", bound, "0.117"},
+		{"paper's text, Yacht Hydrodynamics", "Density, rank-1 mixture", "2.10 ± 0.12, worse"},
+		{"paper's text, Wine Quality Red", "Density Uncertainty", "*0.50 ± 0.10*"},
+		{"paper's text, Wine Quality Red", bound, ""},
+		{"paper's text, Boston Housing", "Density Uncertainty", "*1.96 ± 0.15*, not significant"},
+		{"paper's text, Boston Housing", bound, "0.088"},
+		// The mean of -0.1 and -0.045 is -0.0725, and sqrt(0.01724^2 + 0.04310^2) / 2 = 0.0232 its reach.
+		{"paper's text, " + allSets, "Density Uncertainty", "-0.073 [-0.096, -0.049]"},
+		{"paper's text, " + allSets, bound, "0.096"},
+		{"paper's text, " + allSets, "Density, diagonal", ""}, // of one data set
+	})
+	if len(table.Rows) != 5 { // wine has also tuned settings that are the paper's
+		t.Errorf("%d rows, want those of four data sets and settings, and of a mean", len(table.Rows))
+	}
+}
+
+// Yacht has six inputs, so six gaps. The differences 1.5 k - 2 of gaps 0 to 5 have the mean 1.75 and the standard deviation
+// 2.806, a corrected standard error of 2.806 sqrt(1/6 + 1/2) = 2.291, and with the quantile 2.571 an interval of 5.890
+// to each side.
+func TestGapTable(t *testing.T) {
+	in := func(m experiment.Method) experiment.Experiments {
+		return gapGrids()[0].Of(Data{Name: "yacht", Kind: Gap}, m)
+	}
+	measured := func(nll float64) func(experiment.Experiment) map[string]float64 {
+		return func(e experiment.Experiment) map[string]float64 {
+			return map[string]float64{experiment.MetricNLL: nll*uneven(e) + float64(e.Split)}
+		}
+	}
+	x := tables.Of(slices.Concat(
+		made(in(methods.Density), measured(2)),
+		made(in(methods.Rank1), func(e experiment.Experiment) map[string]float64 { // lower on the first two gaps
+			return map[string]float64{experiment.MetricNLL: 2.5 * float64(e.Split)}
+		}),
+		made(in(methods.Deterministic), measured(3)),
+		made(in(methods.DUE)[1:], measured(1)),
+		made(of(methods.MFVI, "yacht"), level(1)), // other splits
+	))
+	table := must.Get(gapTable(x))(t)
+	check(t, table, [][3]string{
+		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, not significant"},
+		{"paper's text, Yacht Hydrodynamics", "Deterministic", "5.5 ± 1.9, worse"}, {"paper's text, Yacht Hydrodynamics", "DUE", "4.0 ± 1.6 (n=5 of 6)"},
+	})
+	if d := table.Rows[0].Cells[slices.Index(table.Columns, "Rank-1 BNN")-1].Difference; math.Abs(d.Mean-1.75) > 1e-9 || math.Abs(d.High-d.Mean-5.89) > 1e-3 {
+		t.Errorf("the difference of Rank-1 is %+v", d)
+	}
+}
+
+// made are made-up results of experiments.
+func made(list experiment.Experiments, measure func(experiment.Experiment) map[string]float64) []experiment.Result {
+	var found []experiment.Result
+	for _, e := range list {
+		found = append(found, experiment.Result{ID: e.ID(), Split: e.Split, Metrics: measure(e)}.Of(e))
+	}
+	return found
+}
+
+// uneven is close to 1. By it, differences of unequal numbers vary a little, as those that are all equal are not tested.
+func uneven(e experiment.Experiment) float64 { return 1 + 1e-10*float64(e.Split) }
+
+// spread makes metrics whose mean over the 20 splits is nll and rmse, and whose standard deviation is close to sd.
+func spread(nll, rmse, sd float64) func(experiment.Experiment) map[string]float64 {
+	return func(e experiment.Experiment) map[string]float64 {
+		d := sd
+		if e.Split%2 == 1 {
+			d = -sd
+		}
+		return map[string]float64{experiment.MetricNLL: nll*uneven(e) + d, experiment.MetricRMSE: rmse*uneven(e) + d}
+	}
+}
+
+// level is spread with one number for both metrics, of which the RMSE is in thousandths: no run of any data set blew up.
+func level(v float64) func(experiment.Experiment) map[string]float64 {
+	return func(e experiment.Experiment) map[string]float64 {
+		found := spread(v, v, 0.1)(e)
+		found[experiment.MetricRMSE] /= 1000
+		return found
+	}
+}
+
+// of are the text's experiments of a method on a data set.
+func of(m experiment.Method, dataset string) experiment.Experiments {
+	return paperGrid().Of(Data{Name: dataset}, m)
+}
+
+// runs has the experiments of an exhibit.
+func runs(t *testing.T, name string) experiment.Experiments {
+	t.Helper()
+	return figtest.Exhibit(t, Exhibits(), name).Runs()
+}
+
+func place(row, column string) string { return row + ", " + column }
