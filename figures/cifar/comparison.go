@@ -37,7 +37,7 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 	var rows []row
 	var err error
 	for _, d := range []Images{ten, hundred} {
-		x, err = WithEnsemble(x, seeded(compared, 1).Of(d, methods.Ensemble)[0], seeded(compared, methods.EnsembleMembers).Of(d, methods.Deterministic))
+		x, err = WithEnsemble(x, seeded(compared, 1).Of(d, methods.Ensemble)[0], seeded(compared, methods.Ensemble.Members).Of(d, methods.Deterministic))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -386,12 +386,12 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 }
 
 // WithEnsemble adds the result of the deep ensemble of an experiment that is made of the predictions of single networks, if
-// methods.EnsembleMembers of those have results and the ensemble was not trained as such. The experiment's metrics are measured
+// methods.Ensemble.Members of those have results and the ensemble was not trained as such. The experiment's metrics are measured
 // from the mean of their predictions.
 func WithEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.Experiments) (*tables.Index, error) {
 	type key string
 	members, _ := found(x, networks)
-	if _, trained := x.Find(e); trained || len(members) < methods.EnsembleMembers {
+	if _, trained := x.Find(e); trained || len(members) < methods.Ensemble.Members {
 		return x, nil
 	}
 	r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })

@@ -160,7 +160,7 @@ func TestDivergedContenders(t *testing.T) {
 // as such stays as it is.
 func TestEnsembleOfPredictions(t *testing.T) {
 	var found []experiment.Result
-	for _, e := range slices.Concat(seeded(Processor, methods.EnsembleMembers).Of(ten, methods.Deterministic), seeded(Chosen(Processor), 2).Of(ten, methods.Density)) {
+	for _, e := range slices.Concat(seeded(Processor, methods.Ensemble.Members).Of(ten, methods.Deterministic), seeded(Chosen(Processor), 2).Of(ten, methods.Density)) {
 		found = append(found, spoken(t, e, 300, 1, 3))
 	}
 	cell := func(table, row, column string, all ...experiment.Result) string {

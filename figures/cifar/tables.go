@@ -208,7 +208,7 @@ func (t classification) table(x *tables.Index) (report.Table, error) {
 		Ensembles, Processes, Decay bool
 		Members                     int
 	}{
-		t.settings.said(), t.what, slices.ContainsFunc(t.methods, methods.Ensemble.Equal), slices.ContainsFunc(t.methods, methods.SNGP.Equal), t.decayed != nil, methods.EnsembleMembers,
+		t.settings.said(), t.what, slices.ContainsFunc(t.methods, methods.Ensemble.Equal), slices.ContainsFunc(t.methods, methods.SNGP.Equal), t.decayed != nil, methods.Ensemble.Members,
 	})
 	made.Name, made.Legend = t.name, report.MarksPaper
 	return fill(x, made, []column{ranked(accuracy), ranked(ece), ranked(nll)}, append(rows, papersRows(t.published, "The paper's numbers", "")...))
@@ -296,8 +296,11 @@ var (
 	keyMethods = []experiment.Method{methods.Deterministic, methods.Density, methods.DensityConstant, methods.Rank1}
 )
 
-// The seeds of the paper's tables, and the most that a comparison has.
-const paperSeeds, mostSeeds = 3, methods.EnsembleMembers
+// paperSeeds is the number of seeds of the paper's tables.
+const paperSeeds = 3
+
+// mostSeeds is the largest number of seeds of a comparison.
+var mostSeeds = methods.Ensemble.Members
 
 // tenAlone needs no files but those of CIFAR-10 and the excerpt of SVHN.
 var ten, hundred, tenAlone = Images{Name: CIFAR10}, Images{Name: CIFAR100}, Images{Name: CIFAR10, Sets: []string{TestSet, SVHNExcerpt}}
@@ -382,7 +385,7 @@ func processorRuns() experiment.Experiments {
 		seeded(Chosen(Processor), 1).Of(ten, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
 		seeded(Chosen(onProcessor.withDecay(false)), 1).Of(ten, methods.Density),
 		seeded(Chosen(Processor), 1).Of(ten, processes...),
-		seeded(Chosen(Processor), methods.EnsembleMembers).Of(ten, methods.Deterministic), // the members of the ensemble
+		seeded(Chosen(Processor), methods.Ensemble.Members).Of(ten, methods.Deterministic), // the members of the ensemble
 		seeded(Chosen(Processor), 1).Of(hundred, keyMethods...))
 }
 

@@ -13,12 +13,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/atomicfile"
 )
@@ -113,7 +116,7 @@ func (p *Prediction) notFinite() string {
 }
 
 // A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is called by the number of
-// its set and its column, such as "0/mean" (see checkpoint.Column). Some committed files have logarithms of probabilities instead.
+// its set and its column, such as "0/mean" (see column). Some committed files have logarithms of probabilities instead.
 
 // predictionsExtension ends the names of files of predictions.
 const predictionsExtension = ".safetensors.gz"
@@ -168,7 +171,7 @@ func (p *Predictions) encode(w io.Writer) error {
 			columns[extraPrefix+name] = &values
 		}
 		for name, list := range columns {
-			if t := checkpoint.Column(list); t != nil {
+			if t := column(list); t != nil {
 				named[fmt.Sprintf("%d/%s", i, name)] = t
 			}
 		}
@@ -240,7 +243,7 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			if is {
 				list = &values
 			}
-			if err := checkpoint.SetColumn(list, t); err != nil {
+			if err := setColumn(list, t); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if is {
@@ -264,4 +267,62 @@ func decodePredictions(content []byte) (*Predictions, error) {
 // diverge notes the first reason why the predictions are none.
 func (p *Predictions) diverge(reason string) {
 	p.Diverged, p.Reason = true, cmp.Or(p.Reason, reason)
+}
+
+// column returns the list that a *[]float64, *[][]float64 or *[]int points to as a tensor, [N] or [rows, columns]; nil
+// for a nil list and for any other type. Rows must be equally long. Numbers become float32 if that loses nothing, as
+// for outputs of networks, else float64; integers become int32.
+func column(list any) *tensors.Tensor {
+	values, dims := []float64(nil), []int(nil)
+	switch list := list.(type) {
+	case *[]int:
+		if *list == nil {
+			return nil
+		}
+		narrow := make([]int32, len(*list))
+		for i, v := range *list {
+			narrow[i] = int32(v)
+		}
+		return tensors.FromFlatDataAndDimensions(narrow, len(narrow))
+	case *[]float64:
+		values, dims = *list, []int{len(*list)}
+	case *[][]float64:
+		if *list != nil {
+			values, dims = slices.Concat(*list...), []int{len(*list), len((*list)[0])}
+		}
+	}
+	if values == nil {
+		return nil
+	}
+	dtype := dtypes.Float32
+	if slices.ContainsFunc(values, func(v float64) bool { return math.Float64bits(float64(float32(v))) != math.Float64bits(v) }) {
+		dtype = dtypes.Float64
+	}
+	return params.FromFloat64(shapes.Make(dtype, dims...), values)
+}
+
+// setColumn sets the nil list that a pointer to one of these types points to from a tensor of column. It is an error
+// if the tensor has another type or shape.
+func setColumn(list any, t *tensors.Tensor) error {
+	if labels, is := list.(*[]int); is {
+		return tensors.ConstFlatData(t, func(narrow []int32) {
+			for _, v := range narrow {
+				*labels = append(*labels, int(v))
+			}
+		})
+	}
+	values, err := params.ToFloat64(t)
+	if err != nil {
+		return err
+	}
+	switch list := list.(type) {
+	case *[]float64:
+		*list = values
+	case *[][]float64:
+		if t.Rank() != 2 || t.Shape().Dim(1) == 0 {
+			return fmt.Errorf("its shape is %s; want rows of numbers", t.Shape())
+		}
+		*list = slices.Collect(slices.Chunk(values, t.Shape().Dim(1)))
+	}
+	return nil
 }

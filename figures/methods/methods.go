@@ -15,9 +15,6 @@ import (
 	"densityuncertainty/figures/experiment"
 )
 
-// EnsembleMembers is the number of networks of a deep ensemble, as in Lakshminarayanan et al. (2017).
-const EnsembleMembers = 5
-
 // The methods that the paper compares.
 var (
 	// MFVI is mean-field variational inference (Blundell et al. 2015).
@@ -51,8 +48,8 @@ var (
 	DensityMean = experiment.Method{Key: "density-mean", Name: "Density, mean energy", Layers: dul.Density{Energy: energy.LDL{}, MeanEnergy: true}}
 	// Deterministic is a single network without weight noise.
 	Deterministic = experiment.Method{Key: "deterministic", Name: "Deterministic", Layers: baselines.Deterministic{}}
-	// Ensemble is a deep ensemble of deterministic networks (Lakshminarayanan et al. 2017).
-	Ensemble = experiment.Method{Key: "ensemble", Name: "Deep Ensemble", Layers: baselines.Deterministic{}, Members: EnsembleMembers}
+	// Ensemble is a deep ensemble of five deterministic networks (Lakshminarayanan et al. 2017).
+	Ensemble = experiment.Method{Key: "ensemble", Name: "Deep Ensemble", Layers: baselines.Deterministic{}, Members: 5}
 	// Laplace is the deterministic network with a Laplace posterior of its last layer (Daxberger et al. 2021).
 	Laplace = experiment.Method{Key: "laplace", Name: "Last-layer Laplace", Layers: baselines.Deterministic{}, Program: LaplaceSampler{}}
 	// LaplaceDraws is Laplace with the probabilities of classes by 100 draws of the last layer.
