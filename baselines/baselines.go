@@ -1,8 +1,10 @@
 // Package baselines implements the methods that the paper compares density uncertainty layers with, as families of
 // layers. The zero values of Deterministic, MFVI, Rank1, VDropout and MCDropout have the settings of the paper's text.
 // SNGP and DUE are Gaussian processes on the features of SpectralNormed layers. Laplace and SWAG are computed in float64
-// from trained networks of Deterministic. An ensemble is a mixture of predictions: predict.Ensemble. Layers panic on
-// invalid settings, as GoMLX's graph-building functions do.
+// from trained networks of Deterministic. An ensemble is a mixture of predictions: predict.Ensemble.
+//
+// Conv maps images [channels, batch, height, width] to [filters, batch, height', width']. Layers panic on invalid
+// settings, as GoMLX's graph-building functions do.
 package baselines
 
 import (

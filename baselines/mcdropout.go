@@ -27,8 +27,8 @@ func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return params.Dense(s, graph.Mul(x, mask), units)
 }
 
-// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
-// width']. Every pixel of every channel is dropped separately, in the network's input image too.
+// Conv is Dense with a convolution instead of x W. Every pixel of every channel is dropped separately, in the network's
+// input image too.
 func (l MCDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	pixels := conv.Channels(x)
 	mask := conv.Noise(s, pixels, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)))

@@ -32,8 +32,7 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return ops.Affine(x, weights, params.New(s, x, "bias", params.Weight, params.Constant(0), 1, units))
 }
 
-// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
-// width']. All examples share the draw of the kernel. It adds the kernel's KL.
+// Conv is Dense with a convolution instead of x W. All examples share the draw of the kernel. It adds the kernel's KL.
 func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	like, fanIn := conv.Channels(x), c.FanIn(x)
 	mean := params.New(s, like, "weights_mean", params.Variational, params.KaimingNormal(fanIn), c.Filters, fanIn)

@@ -42,9 +42,8 @@ func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.
 	return graph.Add(graph.Mul(eps, std(logVar)), mean)
 }
 
-// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
-// width']. Each input channel and each filter has one posterior. It adds the factors' KL, once for each channel and
-// filter, however often a factor is drawn.
+// Conv is Dense with a convolution instead of x W. Each input channel and each filter has one posterior. It adds the
+// factors' KL, once for each channel and filter, however often a factor is drawn.
 func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	y := conv.Layer(s, l.scaleChannels(s, x, "input"), c)
 	return l.scaleChannels(s, y, "output")

@@ -46,8 +46,8 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Mul(y, graph.AddScalar(graph.Mul(eps, graph.Sqrt(alpha)), 1))
 }
 
-// Conv is Dense with a convolution instead of x W: [channels, batch, height, width] -> [filters, batch, height',
-// width']. It draws noise for each pixel, has one alpha for each filter, and adds the KL.
+// Conv is Dense with a convolution instead of x W. It draws noise for each pixel, has one alpha for each filter, and
+// adds the KL.
 func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	if l.DoubledConvAlpha {

@@ -22,13 +22,9 @@ import (
 // stated): 50000 training and 10000 test images of 10 classes, in the official order (the five training batches one
 // after the other).
 //
-// It reads the official Python version: the unpacked folder cifar-10-batches-py/ or else the archive
-// cifar-10-python.tar.gz in the folder DENSITYUNCERTAINTY_DATA (an environment variable), as torchvision keeps them;
-// otherwise the archive (170 MB) in the cache or from its official address. f sets these places; nil means the defaults
-// (see [fetch.Fetcher]).
-//
-// The archive must have its SHA-256, unpacked files their published MD5. The error names a file that is wrong or
-// missing. The result takes 184 MB of memory, and as much again while reading.
+// It reads the official Python version, cifar-10-python.tar.gz (170 MB), or its unpacked folder cifar-10-batches-py/ in
+// the local folder, as torchvision keeps them. The error names a file that is wrong or missing. The result takes 184 MB
+// of memory, and as much again while reading.
 func CIFAR10(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
 	return cifar10.load(ctx, f)
 }

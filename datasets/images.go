@@ -83,16 +83,16 @@ func (m *Images) Take(indices []int) *Images {
 }
 
 // HoldOut divides the indices 0, ..., n-1 of training examples at random into those to train on and `held` others, for
-// choosing settings, or for the mean energy in out-of-distribution scores. Test examples have no part in either.
-// heldOut is the end of a random permutation that depends only on seed and n, and train is its beginning, so that for
-// one seed a smaller heldOut is part of a larger one. HoldOut panics unless 0 <= held <= n.
+// choosing settings, or for the mean energy in out-of-distribution scores. They are the beginning and the end of a
+// permutation that depends only on seed and n: for one seed a smaller heldOut is part of a larger one. It panics unless
+// 0 <= held <= n.
 func HoldOut(n, held int, seed uint64) (train, heldOut []int) {
 	p := draws(holdOutStream, seed, 0, 0).Perm(n)
 	return p[: n-held : n-held], p[n-held:]
 }
 
-// Order returns the order of n examples in an epoch (from 0): a random permutation of 0, ..., n-1 that depends only on
-// the arguments, so that a resumed run has the same order. It panics if n < 0.
+// Order returns a random permutation of 0, ..., n-1, the order of examples in an epoch (from 0). It depends only on the
+// arguments. It panics if n < 0.
 func Order(seed uint64, epoch, n int) []int {
 	return draws(orderStream, seed, epoch, 0).Perm(n)
 }
@@ -195,7 +195,7 @@ func channel(image []byte, c int) []byte {
 // Augmentation shifts and mirrors training images at random: an image is padded by Pad black pixels on every side, a
 // window of the original size is cut out at a random place and, with Flip, mirrored left to right half of the time.
 // Augmentation{Pad: 4, Flip: true} is usual for CIFAR; the zero value changes nothing. Padding comes before
-// normalisation, as usual, so that normalised it is (0 - Mean) / Std and not 0.
+// normalisation, as usual.
 type Augmentation struct {
 	// Pad is the width of the padding in pixels, at least 0.
 	Pad int

@@ -38,11 +38,9 @@ func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6",
 
 // SVHNTest returns the 26032 test images of SVHN's cropped digits ("format 2"; Netzer et al. 2011, Reading Digits in
 // Natural Images with Unsupervised Feature Learning; for non-commercial use only), in the order of the file. A label is
-// the digit; the file has 10 for the digit 0.
+// the digit.
 //
-// It reads svhn/test_32x32.mat (64 MB) in the folder DENSITYUNCERTAINTY_DATA (an environment variable), in the cache,
-// or from its official address. f sets these places; nil means the defaults (see [fetch.Fetcher]). The file must have
-// its published size and SHA-256. The result takes 80 MB of memory.
+// It reads svhn/test_32x32.mat (64 MB). The result takes 80 MB of memory.
 func SVHNTest(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	return svhnTest.load(ctx, f, "SVHN test")
 }
@@ -64,9 +62,8 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 // out-of-distribution scores. Neighbours are often digits of one house number, so they are worth fewer than 1083
 // independent images.
 //
-// It reads svhn/train_first1083_32x32.mat in the folder DENSITYUNCERTAINTY_DATA (an environment variable). If there is
-// no such file, it reads the beginning of the training part, svhn/train_32x32.mat (182 MB), from the places of
-// [SVHNTest].
+// It reads svhn/train_first1083_32x32.mat in the local folder, or else the beginning of the training part,
+// svhn/train_32x32.mat (182 MB).
 func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	m, err := svhnBeginning(ctx, f)
 	if err != nil {

@@ -217,9 +217,7 @@ var yearArchive = fetch.File{
 // Year returns YearPredictionMSD: 515345 songs with 90 timbre features; the target is the year of release. [GalSplits]
 // has the split that its donors prescribe.
 //
-// It reads yearpredictionmsd.zip (about 200 MB) in the folder DENSITYUNCERTAINTY_DATA (an environment variable), in the
-// cache, or from its official address at the UCI repository. f sets these places; nil means the defaults (see
-// [fetch.Fetcher]). The archive must have its checksum. The result takes about 375 MB of memory.
+// It reads yearpredictionmsd.zip (about 200 MB). The result takes about 375 MB of memory.
 func Year(ctx context.Context, f *fetch.Fetcher) (r *Regression, err error) {
 	path, err := f.Get(ctx, yearArchive)
 	if err != nil {

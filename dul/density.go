@@ -124,8 +124,7 @@ type Density struct {
 // have no such draws; neither has noise that is not Gaussian. Dense then panics.
 //
 // The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)), its energy and, if the energy model has one, log
-// p_energy(h) to the graph's stochastic.LayerLosses. It panics on invalid settings, as GoMLX's graph-building functions
-// do.
+// p_energy(h) to the graph's stochastic.LayerLosses. It panics on invalid settings.
 func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	l = l.withDefaults()
 	features := h.Shape().Dim(-1)

@@ -14,8 +14,8 @@ import (
 
 // Export writes a trained model to one safetensors file, for evaluation and for other programs: its parameters and
 // running statistics (the variables that have a role, see package params) and the metadata. Optimizer and random state
-// are left out. A tensor has the name of its variable's path without the first slash. The file has a checksum of all
-// this. It is an error if an entry is NaN or infinite, or if the model was never used and so has no parameters.
+// are left out. A tensor has the name of its variable's path without the first slash. The file has a checksum. It is an
+// error if an entry is NaN or infinite, or if the model was never used and so has no parameters.
 func Export(store *model.Store, path string, metadata map[string]string) error {
 	fail := func(err error) error { return fmt.Errorf("checkpoint: exporting to %s: %w", path, err) }
 	named := map[string]*tensors.Tensor{}

@@ -28,8 +28,8 @@ func Same(size, stride int) Window { return Window{Size: size, Stride: stride, P
 // Pixels returns the number of pixels in the window, Size^2.
 func (w Window) Pixels() int { return w.Size * w.Size }
 
-// Out returns the numbers of positions of the window along the height and the width of an image. It panics, as GoMLX's
-// graph-building functions do, if the window does not fit.
+// Out returns the numbers of positions of the window along the height and the width of an image. It panics if the
+// window does not fit.
 func (w Window) Out(height, width int) (high, wide int) { return w.out(height), w.out(width) }
 
 // out is the number of positions along an axis of n pixels. It panics if the window does not fit.

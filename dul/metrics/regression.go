@@ -207,8 +207,8 @@ func ConformalQuantile(scores []float64, level float64) float64 {
 // A group lists indices of targets, which may repeat. Each sample m must be one function of the input. If samples are
 // drawn for each input separately, the true joint likelihood is the product of the marginal ones, and its NLL is the
 // mean of MonteCarloNLL over the groups' targets. Groups of one target give MonteCarloNLL too. With few samples the
-// result is too high on average, by half the relative variance of the mean likelihood. The other arguments are those of
-// MonteCarloNLL.
+// result is too high on average, by about half the relative variance of the mean likelihood divided by |g|. The other
+// arguments are those of MonteCarloNLL.
 func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targetStd float64) float64 {
 	checkSamples(target, mean, variance)
 	each, logs := make([]float64, len(groups)), make([]float64, len(mean))

@@ -109,8 +109,7 @@ func (MLP) TakesReplicas() bool { return true }
 // TakesReplicas implements the interface of the function TakesReplicas.
 func (ResidualMLP) TakesReplicas() bool { return true }
 
-// TakesReplicas implements the interface of the function TakesReplicas: batch
-// normalisation has no replicas.
+// TakesReplicas implements the interface of the function TakesReplicas.
 func (m ResidualSum) TakesReplicas() bool { return !m.BatchNorm }
 
 // TakesReplicas reports whether a network has a method

@@ -15,8 +15,7 @@ import (
 )
 
 // Parameters counts the entries of a network's trainable parameters by role, for images of channels x height x width
-// pixels. It builds the graph without creating parameters. Masked entries of energy.LDL count too. If the graph cannot
-// be built, it returns an error.
+// pixels, without creating them. Masked entries of energy.LDL count too. It is an error if the graph cannot be built.
 //
 // For 10 classes, with the default settings of each family:
 //

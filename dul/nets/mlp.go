@@ -32,8 +32,7 @@ type MLP struct {
 	Widths []int // of the hidden layers; the paper's UCI networks have {50, 50}
 }
 
-// Apply maps [..., batch, features] to [..., batch, outputs]. It panics if Layers is nil, as GoMLX's graph-building
-// functions do.
+// Apply maps [..., batch, features] to [..., batch, outputs]. It panics if Layers is nil.
 func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	layers := layersOf("nets.MLP.Layers", m.Layers, s)
 	for i, width := range m.Widths {
@@ -56,7 +55,7 @@ type ResidualMLP struct {
 }
 
 // Apply maps [..., batch, features] to the head's output, [..., batch, outputs]. It panics if Layers or Head is nil or
-// if Width or Depth is not positive, as GoMLX's graph-building functions do.
+// if Width or Depth is not positive.
 func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	head := layersOf("nets.ResidualMLP.Head", m.Head, s)
 	h := m.features(s, x)

@@ -53,7 +53,7 @@ func WideResNet28x10(layers ConvLayers) ResNet {
 }
 
 // Apply maps images [channels, batch, height, width] to logits [batch, classes]. It panics if Layers is nil, or if a
-// number of blocks or filters is missing or not positive, as GoMLX's graph-building functions do.
+// number of blocks or filters is missing or not positive.
 func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	r = r.withDefaults()
 	layers := layersOf("nets.ResNet.Layers", r.Layers, s)
@@ -164,7 +164,7 @@ type ResidualSum struct {
 }
 
 // Apply maps [..., batch, features] to the first outputs of the last sum, [..., batch, outputs]. It panics if Width is
-// below outputs, Depth below 1 or Layers nil, as GoMLX's graph-building functions do.
+// below outputs, Depth below 1 or Layers nil.
 func (m ResidualSum) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	if outputs > m.Width {
 		panic(fmt.Errorf("nets.ResidualSum: %d outputs of a sum of width %d; want at most as many", outputs, m.Width))

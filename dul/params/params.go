@@ -73,8 +73,8 @@ func variable(s *model.Scope, like *graph.Node, name string, role Role, initial 
 }
 
 // Input returns the value of v, a variable of the store, in the graph of like. Use it for a variable that changes
-// between executions of a graph without training (model.Store.SetTraining): the pure Go backend would otherwise compile
-// the present value as a constant. New and Statistic call it themselves.
+// between executions of a graph without training: the pure Go backend would otherwise compile the present value as a
+// constant. New and Statistic call it themselves.
 func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *graph.Node {
 	g := like.Graph()
 	training := store.IsTraining(g)

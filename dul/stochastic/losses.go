@@ -74,9 +74,9 @@ func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
 //
 //	sum_i weight_i sum_l log p_energy(h_l(x_i); omega_l)
 //
-// fits energy models to the examples that determine the posterior (appendix "Bayesian Uncertainty in Linear
-// Classification"), with the weights energy.LaplaceWeights; the paper leaves them at 1. train.Settings.WeightEnergies
-// calls it. In your own training loop call it once, between the network and the objective:
+// fits energy models to the examples that determine the posterior, with the weights energy.LaplaceWeights; the paper
+// leaves them at 1. train.Settings.WeightEnergies calls it. In your own training loop call it once, between the network
+// and the objective:
 //
 //	logits := network.Apply(s, x, classes)
 //	stochastic.LayerLossesOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))

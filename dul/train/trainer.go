@@ -42,15 +42,10 @@ type Settings struct {
 	// over all trained parameters of one replica. If it is larger, the gradient is multiplied by ClipNorm / norm,
 	// before weight decay.
 	ClipNorm float64
-	// WeightEnergies multiplies each example's part of the generative objective by
-	//
-	//	p (1 - p),   for K classes 1/2 sum_k p_k (1 - p_k),
-	//
-	// where p are the class probabilities that the network predicts in this step, constants for the gradient. These are
-	// the weights that Bayes' rule gives to the examples of a linear classifier (appendix "Bayesian Uncertainty in
-	// Linear Classification"; energy.LaplaceWeights). That result holds for the last layer; all layers get the same
-	// weights here. The paper does not use them in its experiments. It is an error unless the likelihood is a
-	// likelihood.Classification.
+	// WeightEnergies multiplies each example's part of the generative objective by its energy.LaplaceWeights, constants
+	// for the gradient, from the class probabilities of this step. Bayes' rule gives these weights to the last layer of
+	// a classifier; all layers get them here. The paper does not use them in its experiments. It is an error unless the
+	// likelihood is a likelihood.Classification.
 	WeightEnergies bool
 	// Augmentation cuts a window out of each training image, which is padded by Padding black pixels on each side. nil
 	// leaves images as they are.

@@ -30,15 +30,14 @@ import (
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
 //     name that it had, and with it the identity of stored results. `experiment:"+"` writes the fields of an embedded
 //     struct as if they were fields of the struct that it is in.
-//   - A Program is written as the field that it was when results were stored: Method.Sampler, or Task.Decision of one with a
-//     method FormerDecision.
+//   - A Program is written as Method.Sampler, or with a method FormerDecision as Task.Decision: the fields of stored results.
 //   - More than 64 entries are written as their number and a digest.
-//   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
-//     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients, updates and
-//     prediction for seven examples and for the batches of training, and of the initial values; if the Source is from outside, of
-//     the data of all its splits; and of what a Schedule, Order and Augmentation from outside answer. So edited code is another
-//     experiment, and renamed code is the same. What a Program, an After or a Process from outside computes is not seen: they
-//     are known by name and fields, and Engine.Notes says so where a stored result is used.
+//   - A type or a nets.Func from outside this module has no name here, since its code may change. Instead the Spec has digests
+//     of what the experiment computes: of the graphs of loss, gradients, updates and prediction for seven examples and for the
+//     batches of training, and of the initial values; if the Source is from outside, of the data of all its splits; and of the
+//     results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed code the
+//     same. A Program, an After or a Process from outside is known by name and fields alone, and Engine.Notes says so if a
+//     stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
