@@ -84,9 +84,7 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 				files = slices.Delete(files, 2, 3)
 			}
 			_, _, err := tiny.load(t.Context(), folderOf(t, files...))
-			for _, part := range []string{c.want, "batch_3", tiny.folder, tiny.archive.URL, fetch.EnvData, "unpack it again"} {
-				must.Err(t, err, part)
-			}
+			must.Err(t, err, c.want, "batch_3", tiny.folder, tiny.archive.URL, fetch.EnvData, "unpack it again")
 		})
 	}
 }

@@ -155,9 +155,7 @@ func TestServers(t *testing.T) {
 				requireContents(t, path)
 				must.Get(f.Get(t.Context(), file))(t) // from the cache
 			} else {
-				for _, says := range []string{"could not be downloaded", c.says, file.Name, file.URL, EnvData, f.Cache} {
-					must.Err(t, err, says)
-				}
+				must.Err(t, err, "could not be downloaded", c.says, file.Name, file.URL, EnvData, f.Cache)
 				requireAbsent(t, path)
 			}
 			if got := asked(); !slices.Equal(got, c.ranges) {

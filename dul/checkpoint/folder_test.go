@@ -384,9 +384,7 @@ func TestSavingGoesOnAfterDamage(t *testing.T) {
 		save(t, f, step, filled(3, float64(step)))
 	}
 	rewrite(t, filepath.Join(path, "step-00000030.safetensors"), nil)
-	if err := f.Save(25, checkpoint.State{Store: filled(3, 25)}); err == nil {
-		t.Error("step 25 was saved before the damage of step 30 was known")
-	}
+	must.Err(t, f.Save(25, checkpoint.State{Store: filled(3, 25)})) // step 25 was saved before the damage of step 30 was known
 	requireStep(t, f, 20)
 	for _, c := range []struct {
 		step int

@@ -39,9 +39,7 @@ func TestNewReplicas(t *testing.T) {
 	if single := newModel(t, m.Network, m.Likelihood, 1); (single.Host != nil) != ops.IsGo(single.Backend) {
 		t.Errorf("a single model has the host %v on backend %s", single.Host, single.Backend.Name())
 	}
-	if _, err := m.NoiseVariances(); err == nil {
-		t.Error("an untrained model has noise variances")
-	}
+	must.GetErr(m.NoiseVariances())(t) // an untrained model has noise variances
 	out := must.Get(model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 		s := m.Scope(root)
 		y, logVariance := likelihood.Gaussian{}.Moments(s, m.Apply(s, x))

@@ -126,36 +126,28 @@ func TestOutputQuantiles(t *testing.T) {
 	if c := must.Get(p.Coverage([]float64{1.5, 4}, 0.9))(t); c != 0.5 {
 		t.Errorf("coverage %g, want 1/2", c)
 	}
-	by := func(l likelihood.Likelihood) func() error {
-		return func() error {
-			other := *samples
-			other.Likelihood = l
-			_, err := other.Predictive()
-			return err
-		}
-	}
-	for want, f := range map[string]func() error{
-		"Levels [0.05 0.95]":            func() error { _, err := p.Quantile(0.5); return err },
-		"at level 1 was":                func() error { _, err := p.Quantile(1); return err },
-		"at level NaN":                  func() error { _, err := p.Quantile(math.NaN()); return err },
-		"no density or moments":         func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
-		"density or moments; for these": func() error { _, _, err := p.Moments(); return err },
-		"nothing of a likelihood of type likelihood.StudentT": by(likelihood.StudentT{Nu: 3}),
-		"nothing of a likelihood of type likelihood.Gaussian": by(likelihood.Gaussian{}),
-		"type likelihood.Categorical says nothing":            by(likelihood.Categorical{Classes: 2}),
-		"does not know its Likelihood":                        by(nil),
-		"2 targets for a prediction at 3 inputs":              func() error { _, err := given(t, l, 1, 2, 3, 4, 5, 6).Pinball([]float64{1, 2}); return err },
-		"4 targets for a prediction at 3 inputs":              func() error { _, err := given(t, l, 1, 2, 3, 4, 5, 6).Pinball(make([]float64, 4)); return err },
-		"1 targets":                                           func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
-		"3 targets":                                           func() error { _, err := given(t, likelihood.Gaussian{}, 1).LogDensity(make([]float64, 3)); return err },
-		"input 0: the distribution has no such quantile": func() error {
-			p := must.Get((&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{math.NaN()}}}).Predictive())(t)
-			_, err := p.Quantile(0.5)
-			return err
-		},
+	must.GetErr(p.Quantile(0.5))(t, "Levels [0.05 0.95]")
+	must.GetErr(p.Quantile(1))(t, "at level 1 was")
+	must.GetErr(p.Quantile(math.NaN()))(t, "at level NaN")
+	must.GetErr(p.LogDensity([]float64{1, 2}))(t, "no density or moments")
+	_, _, err := p.Moments()
+	must.Err(t, err, "density or moments; for these")
+	for want, l := range map[string]likelihood.Likelihood{
+		"nothing of a likelihood of type likelihood.StudentT": likelihood.StudentT{Nu: 3},
+		"nothing of a likelihood of type likelihood.Gaussian": likelihood.Gaussian{},
+		"type likelihood.Categorical says nothing":            likelihood.Categorical{Classes: 2},
+		"does not know its Likelihood":                        nil,
 	} {
-		must.Err(t, f(), want)
+		other := *samples
+		other.Likelihood = l
+		must.GetErr(other.Predictive())(t, want)
 	}
+	must.GetErr(given(t, l, 1, 2, 3, 4, 5, 6).Pinball([]float64{1, 2}))(t, "2 targets for a prediction at 3 inputs")
+	must.GetErr(given(t, l, 1, 2, 3, 4, 5, 6).Pinball(make([]float64, 4)))(t, "4 targets for a prediction at 3 inputs")
+	must.GetErr(p.Coverage([]float64{1}, 0.9))(t, "1 targets")
+	must.GetErr(given(t, likelihood.Gaussian{}, 1).LogDensity(make([]float64, 3)))(t, "3 targets")
+	none := must.Get((&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{math.NaN()}}}).Predictive())(t)
+	must.GetErr(none.Quantile(0.5))(t, "input 0: the distribution has no such quantile")
 }
 
 // oneLogit are two classes by the first output alone; off is a mistake in its probabilities.
@@ -219,16 +211,14 @@ func TestNLLOfEveryLikelihood(t *testing.T) {
 			t.Errorf("%T: the NLL is %v, by the model %v, of log densities %v", c.l, nll, other, want)
 		}
 		for _, p := range []*predict.Prediction{known, alone} {
-			for _, wrong := range []error{errorOf(p.NLL(nil, nil, 1)), errorOf(p.NLL(targets, labels, 1)), errorOf(p.NLL(c.targets, c.labels, 0)), errorOf(p.NLL([]float64{1}, nil, 1)), errorOf(p.NLL(nil, []int{1, 2, 3}, 1))} {
-				if wrong == nil {
-					t.Errorf("%T: an NLL of wrong answers", p.Likelihood)
-				}
-			}
+			must.GetErr(p.NLL(nil, nil, 1))(t)
+			must.GetErr(p.NLL(targets, labels, 1))(t)
+			must.GetErr(p.NLL(c.targets, c.labels, 0))(t)
+			must.GetErr(p.NLL([]float64{1}, nil, 1))(t)
+			must.GetErr(p.NLL(nil, []int{1, 2, 3}, 1))(t)
 		}
 	}
 }
-
-func errorOf(_ float64, err error) error { return err }
 
 // jittered adds noise to its inputs.
 type jittered struct{}

@@ -417,14 +417,10 @@ func TestCheckSettings(t *testing.T) {
 	wrong := train.Settings{Epochs: -1, PretrainEpochs: math.MaxInt, LogLikelihoodScale: -1, ClipNorm: math.NaN(), WeightEnergies: true, Padding: -1, Schedule: train.Cosine{},
 		Groups: []train.Group{{Rate: -1}, {Optimizer: train.Adam{Beta2: 2}}}, PretrainGroups: []train.Group{{Optimizer: train.SGD{Momentum: 1}}}}
 	err := wrong.Check(likelihood.Gaussian{})
-	for _, want := range []string{"Epochs is -1", "PretrainEpochs is 92", "BatchSize is 0", "starts at 0", "Groups[0]: its Rate is -1", "Groups[1]: train.Adam has Beta2 2",
-		"PretrainGroups[0]: train.SGD has Momentum 1", "LogLikelihoodScale is -1", "ClipNorm is NaN", "WeightEnergies weighs", "Padding is -1"} {
-		must.Err(t, err, want)
-	}
+	must.Err(t, err, "Epochs is -1", "PretrainEpochs is 92", "BatchSize is 0", "starts at 0", "Groups[0]: its Rate is -1", "Groups[1]: train.Adam has Beta2 2",
+		"PretrainGroups[0]: train.SGD has Momentum 1", "LogLikelihoodScale is -1", "ClipNorm is NaN", "WeightEnergies weighs", "Padding is -1")
 	wrong = train.Settings{BatchSize: 1, Padding: 1}
-	for _, want := range []string{"Groups is empty", "Schedule is nil", "there is no Augmentation"} {
-		must.Err(t, wrong.Check(nil), want)
-	}
+	must.Err(t, wrong.Check(nil), "Groups is empty", "Schedule is nil", "there is no Augmentation")
 	must.Err(t, (train.Steps{Start: 1, At: []float64{60}}).Check(), "At has 60")
 }
 

@@ -61,9 +61,8 @@ func TestDetectByLayer(t *testing.T) {
 	}
 	none := predicted("none")
 	none.Energies = nil
-	err := errorOf(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))
-	fails(t, "predictions of different models", err, "layer a, dim: energies of 2, 0 and 2 layers")
-	fails(t, "predictions without energies", errorOf(DetectByLayer(none, none, none)), "no energies")
+	must.GetErr(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))(t, "layer a, dim: energies of 2, 0 and 2 layers")
+	must.GetErr(DetectByLayer(none, none, none))(t, "no energies")
 }
 
 // drawn are n features of two classes, which lie apart along the first axis by 10 and vary with standard deviations
@@ -105,5 +104,5 @@ func TestDistancesFromGaussians(t *testing.T) {
 func TestWrongFeatures(t *testing.T) {
 	_, labels := drawn(10, 1)
 	_, err := fitGaussian(slices.Repeat([]float64{math.NaN()}, 30), 3, labels, 2)
-	fails(t, "features that are no numbers", err, "not positive definite")
+	must.Err(t, err, "not positive definite")
 }

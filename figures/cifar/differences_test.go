@@ -86,7 +86,7 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	without := resultsOf(func(experiment.Experiment) map[string]float64 { return nil }, seeded(Chosen(Processor), 1).Of(ten, methods.MFVI))
-	must.Err(t, errorOf(named(t, "cifar-processor-differences").Table(index(without...))), experiment.ErrNoPredictions, "MFVI")
+	must.GetErr(named(t, "cifar-processor-differences").Table(index(without...)))(t, experiment.ErrNoPredictions, "MFVI")
 	// Without runs of density there is nothing to compare.
 	for _, some := range [][]experiment.Result{nil, found[2:]} {
 		if table := tableOf(t, "cifar-processor-differences", some...); len(table.Rows) > 0 {

@@ -50,7 +50,7 @@ func TestFitEnergy(t *testing.T) {
 	if want := mat.Dot(x, solved) / 2; math.Abs(fit.Others[0]-want) > 0.02*want {
 		t.Errorf("energy of another vector %v, want %v", fit.Others[0], want)
 	}
-	fails(t, "half a vector", errorOf(FitEnergy(backend, energy.LDL{}, 2, features[:3], nil, 1, 1)), "3 numbers to fit")
+	must.GetErr(FitEnergy(backend, energy.LDL{}, 2, features[:3], nil, 1, 1))(t, "3 numbers to fit")
 }
 
 // Untrained, the energy at a position is half the squared distance of its pixels from the mean colour, averaged over the

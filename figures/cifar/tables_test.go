@@ -121,7 +121,7 @@ func TestWideResNetRows(t *testing.T) {
 func TestResultsWithoutMetrics(t *testing.T) {
 	found := resultsOf(measuring(0.9, 0.1, 0.3, 0.01), seeded(Paper, paperSeeds).Of(ten, methods.MFVI))
 	found[1].Metrics = nil
-	fails(t, "a result without metrics", errorOf(named(t, "cifar10-resnet14").Table(index(found...))), "no metric")
+	must.GetErr(named(t, "cifar10-resnet14").Table(index(found...)))(t, "no metric")
 }
 
 // The energy row is of the networks that were trained without the held-out images, and compared with the paper's. What SVHN
@@ -350,11 +350,3 @@ func same(t *testing.T, got, want []string) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
-
-// fails asks for an error with a text in it.
-func fails(t *testing.T, what string, err error, want string) {
-	t.Helper()
-	must.Err(t, err, want)
-}
-
-func errorOf[T any](_ T, err error) error { return err }

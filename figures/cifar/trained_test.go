@@ -84,7 +84,7 @@ func TestTrainedNetworks(t *testing.T) {
 	if right < 65 || done != 1 { // four standard deviations below 0.806
 		t.Errorf("%d of 100 are right, and progress ended at %v", right, done)
 	}
-	fails(t, "a network that there is not", errorOf(Trained(backend, "sngp")), `there are ["deterministic" "rank1" "density" "density-constant"]`)
+	must.GetErr(Trained(backend, "sngp"))(t, `there are ["deterministic" "rank1" "density" "density-constant"]`)
 }
 
 // The pictures that are held out are no training images, and none that presets train on.
@@ -119,13 +119,13 @@ func TestTrainAndPredict(t *testing.T) {
 	if judged := must.Get(said[0].Judged("test"))(t); len(judged.Outcomes.Right) != 8 {
 		t.Errorf("%d outcomes", len(judged.Outcomes.Right))
 	}
-	fails(t, "images of other classes", errorOf(said[1].Judged("other")), "no labels that the network knows")
+	must.GetErr(said[1].Judged("other"))(t, "no labels that the network knows")
 	bitmaps := must.Get(said[0].Bitmaps(0, 3))(t)
 	label, said3, _ := strings.Cut(bitmaps[1].Caption, "\n")
 	if len(bitmaps) != 2 || label != said[0].Names[said[0].Images.Labels[3]] || strings.HasPrefix(said3, "✗ ") == strings.HasPrefix(said3, label) {
 		t.Errorf("bitmaps with the captions %q", bitmaps[1].Caption)
 	}
-	fails(t, "an image that there is not", errorOf(said[0].Bitmaps(8)), "no image 8")
+	must.GetErr(said[0].Bitmaps(8))(t, "no image 8")
 	svhn := must.Get(datasets.SVHNSample())(t)
-	fails(t, "images without labels", errorOf(TrainAndPredict(t.Context(), e, nil, svhn, svhn)), "neither Targets nor Labels")
+	must.GetErr(TrainAndPredict(t.Context(), e, nil, svhn, svhn))(t, "neither Targets nor Labels")
 }

@@ -203,10 +203,6 @@ func TestAllProblemsAreNamed(t *testing.T) {
 	a, b := small(baselines.Deterministic{}), small(baselines.Deterministic{})
 	a.Recipe.Epochs, a.Recipe.BatchSize, b.Split = 0, -1, 9
 	_, err := experiment.Run(context.Background(), a, b)
-	for _, want := range []string{"Recipe.Epochs is 0", "Recipe: BatchSize is -1", "Split is 9"} {
-		must.Err(t, err, want)
-	}
-	if _, err := experiment.Run(context.Background()); err == nil {
-		t.Error("no experiments were carried out without an error")
-	}
+	must.Err(t, err, "Recipe.Epochs is 0", "Recipe: BatchSize is -1", "Split is 9")
+	must.GetErr(experiment.Run(context.Background()))(t) // no experiments were carried out without an error
 }

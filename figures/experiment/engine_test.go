@@ -406,9 +406,7 @@ func TestTables(t *testing.T) {
 	classes.Task.Data, classes.Task.Likelihood = experiment.Table{Set: set, Classes: 3, HeldOut: 0.2}, likelihood.Categorical{Classes: 3}
 	classes.Task.Metrics, classes.Recipe.EarlyStopping = []experiment.Metric{experiment.Classification}, true
 	counts.Task.Data = experiment.Table{Set: set, RawTargets: true}
-	if _, err := counts.Task.Data.Load(ctx, 20); err == nil {
-		t.Error("a split that is not there was loaded")
-	}
+	must.GetErr(counts.Task.Data.Load(ctx, 20))(t) // a split that is not there was loaded
 	found := must.Get(experiment.Run(ctx, classes, counts))(t)
 	test, raw := setOf(t, found[0], "test"), setOf(t, found[1], "test")
 	if len(test.Labels) != 4 || test.Targets != nil || found[0].Metrics["accuracy"] < 0 || len(test.Probabilities) != 12 {

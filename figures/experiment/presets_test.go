@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -84,25 +85,14 @@ func TestSpecsOfPresets(t *testing.T) {
 
 // A preset refuses data that it is not for, and methods that have no layers.
 func TestPresetsRefuse(t *testing.T) {
-	for want, try := range map[string]func() error{
-		"toy.Paper is for toy.Cubic and toy.Moons": func() error { _, err := toy.Paper(uci.Data{Name: "yacht"}, methods.Density); return err },
-		"cifar.Images, not for uci.Data":           func() error { _, err := cifar.Paper(uci.Data{Name: "yacht"}, methods.Density); return err },
-		"there are no images \"mnist\"":            func() error { _, err := cifar.Paper(cifar.Images{Name: "mnist"}, methods.Density); return err },
-		"there are no layers":                      func() error { _, err := uci.Paper(uci.Data{Name: "yacht"}, experiment.Method{}); return err },
-		"no choice was made for": func() error {
-			_, err := uci.Tuned().Experiments(uci.Data{Name: "yacht"}, experiment.Method{Name: "mine", Layers: scaled{Scale: 1}})
-			return err
-		},
-		"there is no UCI data set": func() error {
-			e, err := uci.Paper(uci.Data{Name: "yatch"}, methods.Density)
-			if err == nil {
-				err = e.Check()
-			}
-			return err
-		},
-	} {
-		must.Err(t, try(), want)
-	}
+	yacht, mine := uci.Data{Name: "yacht"}, experiment.Method{Name: "mine", Layers: scaled{Scale: 1}}
+	must.GetErr(toy.Paper(yacht, methods.Density))(t, "toy.Paper is for toy.Cubic and toy.Moons")
+	must.GetErr(cifar.Paper(yacht, methods.Density))(t, "cifar.Images, not for uci.Data")
+	must.GetErr(cifar.Paper(cifar.Images{Name: "mnist"}, methods.Density))(t, "there are no images \"mnist\"")
+	must.GetErr(uci.Paper(yacht, experiment.Method{}))(t, "there are no layers")
+	must.GetErr(uci.Tuned().Experiments(yacht, mine))(t, "no choice was made for")
+	e, err := uci.Paper(uci.Data{Name: "yatch"}, methods.Density)
+	must.Err(t, cmp.Or(err, e.Check()), "there is no UCI data set")
 }
 
 // A preset keeps what its user set.

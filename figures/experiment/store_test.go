@@ -119,9 +119,7 @@ func TestChangedStore(t *testing.T) {
 			must.Do(t, os.WriteFile(file, c.change(must.Get(os.ReadFile(file))(t)), 0o644))
 			_, err := (&experiment.Store{Folder: folder}).Results()
 			must.Err(t, err, c.want)
-			if _, err := untrained(t, folder).Run(context.Background(), e); err == nil {
-				t.Error("the store was used")
-			}
+			must.GetErr(untrained(t, folder).Run(context.Background(), e))(t) // the store was used
 		})
 	}
 	// Predictions of another run.

@@ -32,7 +32,5 @@ func TestAxesStandStill(t *testing.T) {
 			t.Errorf("at %g: y of the panels %g to %g and %g to %g, want 0 to %g and %[6]g below", c.at, p.Y.Min, p.Y.Max, q.Y.Min, q.Y.Max, c.want)
 		}
 	}
-	if err := still.hold(draw, [][]float64{{-1}}); err == nil {
-		t.Error("no error of draw")
-	}
+	must.Err(t, still.hold(draw, [][]float64{{-1}})) // no error of draw
 }

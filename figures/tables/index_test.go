@@ -96,9 +96,7 @@ func TestOnce(t *testing.T) {
 		}
 		return calls, nil
 	}
-	if _, err := tables.Once(x, key{"a"}, compute); err == nil {
-		t.Error("no error")
-	}
+	must.GetErr(tables.Once(x, key{"a"}, compute))(t)
 	for _, of := range []*tables.Index{x, x.Fresh(), x.With(experiment.Result{ID: "other"})} {
 		if got := must.Get(tables.Once(of, key{"a"}, compute))(t); got != 2 {
 			t.Errorf("call %d, want that of 2", got)

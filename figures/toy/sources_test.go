@@ -39,9 +39,7 @@ func TestGap(t *testing.T) {
 	if math.Abs(found["gap_ratio"]-3) > 1e-12 || found["noise_std"] != 0.5 || found["gap_coverage95"] != inside/all {
 		t.Errorf("the metrics are %v, want a ratio of 3 and a coverage of %v", found, inside/all)
 	}
-	if _, err := toy.Gap(&experiment.Predictions{}); err == nil {
-		t.Error("the gap was measured without predictions")
-	}
+	must.GetErr(toy.Gap(&experiment.Predictions{}))(t) // the gap was measured without predictions
 }
 
 // Entropy is 0 at the data and log 2 on the map, where the classes are equally likely.
@@ -72,7 +70,5 @@ func TestSplits(t *testing.T) {
 			t.Errorf("%s: %d splits with the digests %s, %s and again %s", name, source.Splits(), sum(a), sum(b), sum(again))
 		}
 	}
-	if err := (toy.Cubic{}).Check(); err == nil {
-		t.Error("a cubic without seeds was taken")
-	}
+	must.Err(t, (toy.Cubic{}).Check()) // a cubic without seeds was taken
 }

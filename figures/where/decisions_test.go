@@ -95,9 +95,7 @@ func TestPool(t *testing.T) {
 		t.Errorf("%d first examples, %d in the pool, of %d", d.Train.Len(), d.Sets[1].Len(), whole.Train.Len())
 	}
 	source.First = whole.Train.Len()
-	if _, err := source.Load(t.Context(), 3); err == nil {
-		t.Error("a pool of nothing is no error")
-	}
+	must.GetErr(source.Load(t.Context(), 3))(t) // a pool of nothing is no error
 }
 
 // Expected rewards are standardised, and the first rewards are around those of their actions. Each split is another bandit.
@@ -246,9 +244,7 @@ func TestDecisionsRefuse(t *testing.T) {
 		}
 	}
 	d := must.Get(Pool{uci.Data{Name: "yacht"}, 20}.Load(context.Background(), 0))(t)
-	if _, err := (Acquisition{Trainings: 100, Add: 10}).choose(d, rand.New(rand.NewPCG(1, 1)), nil); err == nil {
-		t.Error("more examples than the pool has are no error")
-	}
+	must.GetErr((Acquisition{Trainings: 100, Add: 10}).choose(d, rand.New(rand.NewPCG(1, 1)), nil))(t) // more examples than the pool has are no error
 	if got := observed(d.Train, d.Train, 0, 1); got.Len() != 21 || d.Train.Len() != 20 || got.Inputs.(nets.Floats).Len() != 21 {
 		t.Errorf("%d examples, before %d", got.Len(), d.Train.Len())
 	}
