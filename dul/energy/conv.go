@@ -41,8 +41,7 @@ type ConvTerms struct {
 //
 // A layer needs one energy at each position of its own window. The paper does not say which; as in the authors' code it
 // is the mean of E over the window, where padding counts as zero. At the border it is therefore smaller: 4/9 in the
-// corner under a 3 x 3 window. The mean also depends on pixels outside the window, since each z sees its own masked
-// window. So a layer's Var = gamma E(h) + beta holds given the image, but E is no function of h alone.
+// corner under a 3 x 3 window. Since each z sees its own masked window, the mean depends on pixels outside of w too.
 //
 // Kernel and log variances start at zero: Sigma = I. Conv panics if the size of w is even.
 func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {

@@ -44,7 +44,7 @@ type Experiment struct {
 	Preset string `experiment:"-"`
 }
 
-// A Task is what to predict: the data, the network, and what the network's outputs mean.
+// A Task has the data, the network, and the likelihood, by which the network's outputs are read.
 type Task struct {
 	// Name is the heading of the task's rows. It is shown, and is no part of the identity.
 	Name       string `experiment:"-"`
@@ -130,7 +130,7 @@ type Process interface {
 	Draws() bool
 }
 
-// A HeadTask is what a head is made for.
+// A HeadTask has what a head is made from.
 type HeadTask struct {
 	Train      train.Dataset
 	Likelihood likelihood.Likelihood // likelihood.Gaussian or a likelihood.Classification
@@ -190,7 +190,7 @@ type Recipe struct {
 // than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
 type Metric func(p *Predictions) (map[string]float64, error)
 
-// Predictions are what the networks of one experiment say of all its sets: everything that a Metric needs.
+// Predictions are the predictions of one experiment on all its sets: everything that a Metric needs.
 type Predictions struct {
 	Experiment string       `json:"experiment"` // the experiment's identity
 	Split      int          `json:"split"`      // the split of the data
@@ -205,7 +205,7 @@ type Predictions struct {
 	// A target t stands for t Unit + Zero in the data's own units.
 	Unit float64 `json:"unit"`
 	Zero float64 `json:"zero"`
-	// Inspected is what Task.After measured.
+	// Inspected has the numbers of Task.After.
 	Inspected map[string]float64 `json:"inspected"`
 
 	experiment *Experiment // nil where it is not known
@@ -221,7 +221,7 @@ type Prediction struct {
 	predict.Prediction
 	// Extra are the numbers of Task.After, by their names, [N] each.
 	Extra map[string][]float64
-	// LogLikelihood are LogDensities, [N], of a likelihood that says no more than its NLL: without the model there are no others.
+	// LogLikelihood has the LogDensities, [N], of a likelihood with no more methods than NLL: the model is not kept.
 	LogLikelihood []float64
 }
 

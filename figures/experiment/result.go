@@ -47,7 +47,7 @@ type Result struct {
 	// over before it was known.
 	ExamplesPerSecond float64
 	Finished          time.Time
-	// Experiment is what was carried out; nil in a result that was read from a store without it. See Of.
+	// Experiment is the experiment; nil in a result that was read from a store without it. See Of.
 	Experiment *Experiment
 
 	predictions *Predictions // nil where a store has them

@@ -21,7 +21,7 @@ import (
 	"densityuncertainty/figures/spec"
 )
 
-// Traits are what is found out about a network by building it.
+// Traits are facts about a network, found by building it.
 type Traits struct {
 	Energies   bool // whether layers have energy models
 	Noise      bool // whether predictions differ from draw to draw

@@ -200,7 +200,7 @@ func power(e int) string {
 	return "1e" + strconv.Itoa(e)
 }
 
-// LayerSample is what the layers' energies are on one set: Energies[layer][example].
+// LayerSample has the layers' energies on one set: Energies[layer][example].
 type LayerSample struct {
 	Name     string
 	Energies [][]float64

@@ -21,7 +21,7 @@ type Table struct {
 	// Legend explains the marks of the verdicts, such as MarksAgainst or MarksPaper. It is shown if a cell has one.
 	Legend   string
 	Measured []string // how the numbers were measured, a paragraph each; readers unfold it
-	NotRun   []string // what the table would have, but for runs that nobody made
+	NotRun   []string // names of what is left out because its runs were not made
 }
 
 // Row is one line of a table. Rows of one group follow each other; the group's name stands above them.
@@ -39,9 +39,9 @@ type Cell struct {
 	note  string // what the text has after the number
 	// Verdict is shown as a mark: Better, Worse or Agrees. NotSignificant and the others have none.
 	Verdict string
-	// Difference is what the verdict is on; nil for none. It is in the CSV, and in the picture that Forest makes.
+	// Difference has the verdict's difference, for the CSV and the picture of a Forest; nil for none.
 	Difference *metrics.Difference
-	// NotRun says that the cell would have a number, but for runs that nobody made.
+	// NotRun says that the cell waits for runs that were not made.
 	NotRun bool
 	// Theirs says that the cell is the paper's. Such cells keep no row and no column that waits for runs.
 	Theirs bool

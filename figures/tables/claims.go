@@ -15,7 +15,7 @@ const (
 	NotRun      = "not run"
 )
 
-// A Claim is a sentence of the paper that can be checked, in our words, and what came of it.
+// A Claim is a sentence of the paper that can be checked, in our words, with its verdict.
 type Claim struct {
 	Group string // what it is about, such as "UCI regression"
 	Claim string

@@ -35,7 +35,7 @@ type Exhibit struct {
 	Parts Exhibits // more tables and pictures of it, which come with it or alone by their own names
 }
 
-// Exhibits are those of a study.
+// Exhibits are a study's list of exhibits.
 type Exhibits []Exhibit
 
 // withParts lists each exhibit and its parts.

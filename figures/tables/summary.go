@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// A Summary is what the runs of a Mean amount to.
+// A Summary has the statistics of a Mean's runs.
 type Summary struct {
 	N          int     // units averaged
 	Wanted     int     // units asked for

@@ -116,7 +116,7 @@ type Opened struct {
 type Answer struct {
 	// Mean is the mean of a real target, which lies from Low to High with a predicted probability of 95%.
 	Mean, Low, High float64
-	// Probabilities are those of the classes.
+	// Probabilities are the probabilities of the classes.
 	Probabilities []float64
 }
 
