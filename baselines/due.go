@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -32,45 +33,55 @@ import (
 // inducing points, as in the authors' code. The objective is the mean of -log p(y | f(h)) over q plus KL(q(v) || p(v))
 // / N. All parameters of the head have the role Variational, without weight decay, because the bound regularises them.
 //
-// DUE is a family whose Dense is the head: use it for nets.ResNet, whose only dense layer is the last, or as the Head
-// of nets.ResidualMLP. Set Start by StartFrom; Dense and Moments panic without it, with an error that says what to do.
+// DUE is a nets.Process: give it to nets.MLP.Over or another Architecture, and train.Trainer does the rest. The inducing points
+// start as the k-means centres of the features of the untrained network, and the length scale as the mean distance of two
+// features, as in the authors' code. Before a training, predictions need Start.
+//
+// A training returns FailedReplicas if K(Z, Z) had no Cholesky factor at some step; the error wraps
+// linalg.ErrNotPositiveDefinite.
 type DUE struct {
 	Hidden SpectralNormed
-	// Start has the initial inducing points of each replica, or one element for all replicas.
+	// Inducing is the number M of inducing points.
+	Inducing int
+	// Start, if not nil, has the initial inducing points of each replica, or one element for all replicas; leave Inducing out.
 	Start []Inducing
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means 1e-4 in single and 1e-6 in double
 	// precision.
 	Jitter float64
-	// Likelihood is Softmax for classes, the default, or Gaussian for a regression.
-	Likelihood Likelihood
+}
+
+// Dense is SpectralNormed.Dense.
+func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return below(x.Graph(), l.Hidden).Dense(s, x, units)
 }
 
 // Conv is SpectralNormed.Conv.
 func (l DUE) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	return l.Hidden.Conv(s, x, c)
+	return below(x.Graph(), l.Hidden).Conv(s, x, c)
 }
 
 // Norm is SpectralNormed.Norm.
 func (l DUE) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
-// Dense is the head, for h of [..., n, width] and K = units processes. It adds the KL. For Gaussian it returns a draw
-// of f, [..., n, K]. For Softmax, in training, it returns 32 draws, [32, n, K], over which likelihood.Categorical
-// averages the cross-entropy. For Softmax, in evaluation, it returns the logarithm of the predictive distribution, log
+// Head is the Gaussian process, for h of [..., n, width] and K = units processes. It adds the KL. For a regression it returns a
+// draw of f, [..., n, K]. For classes, in training, it returns 32 draws, [32, n, K], over which likelihood.Categorical
+// averages the cross-entropy. For classes, in evaluation, it returns the logarithm of the predictive distribution, log
 // mean_s softmax(f_s), [n, K]. The authors' code also uses 32 draws to score images, but trains with 10, GPyTorch's
-// default. Softmax has no replicas; Dense panics with them.
+// default. Classes have no replicas; Head panics with them.
 //
 // A Dempster-Shafer score of these logits says nothing, because their exponentials always sum to one. Use the
 // predictive entropy.
-func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	p := l.process(s, x, units)
+func (l DUE) Head(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	p, facts := l.process(s, x, units), params.FactsOf(x.Graph())
+	facts.Finish = func(...float64) error { return checkPivots(s.Store(), s.Scope()) }
 	stochastic.LayerLossesOf(x.Graph()).AddKL(p.kl())
 	mean, variance := p.moments()
 	n := x.Shape().Dim(-2)
-	if l.Likelihood == Gaussian {
+	if !facts.Classes {
 		return graph.Add(mean, graph.Mul(graph.Sqrt(variance), stochastic.Draw(s, x, stochastic.Gaussian(), n, units)))
 	}
 	if x.Rank() != 2 {
-		panic(fmt.Errorf("DUE with the likelihood Softmax of replicas: features of shape %s; want [n, width]", x.Shape()))
+		panic(fmt.Errorf("DUE with classes and replicas: features of shape %s; want [n, width]", x.Shape()))
 	}
 	const samples = 32
 	eps := graph.Reshape(stochastic.Draw(s, x, stochastic.Gaussian(), samples, n*units), samples, n, units)
@@ -88,7 +99,7 @@ func (l DUE) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *
 	return l.process(s, x, units).moments()
 }
 
-// leastPivot is the variable that Check reads.
+// leastPivot is the variable that checkPivots reads.
 const leastPivot = "least_pivot"
 
 // A sparseProcess is the K processes of a head at its inputs x, with matrices
@@ -107,20 +118,18 @@ type sparseProcess struct {
 // process makes the head's parameters, and the factor of K(Z, Z).
 func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 	width := x.Shape().Dim(-1)
-	count := l.inducing(width)
-	if replicas := x.Shape().Size() / (x.Shape().Dim(-2) * width); len(l.Start) != 1 && len(l.Start) != replicas {
-		panic(fmt.Errorf("DUE.Start has %d starts for %d replicas; want one of each, or one for all", len(l.Start), replicas))
-	}
+	count := l.inducing(width, x.Shape().Size()/(x.Shape().Dim(-2)*width))
+	starts := sync.OnceValue(func() []Inducing { return l.starts(s.Store(), params.FactsOf(x.Graph()), width) })
 	of := func(name string, start float64, dims ...int) *graph.Node {
 		return params.New(s, x, name, params.Variational, params.Constant(start), append([]int{units}, dims...)...)
 	}
-	lengthScales := params.New(s, x, "log_length_scale", params.Variational, l.start(func(z Inducing) []float64 {
+	lengthScales := params.New(s, x, "log_length_scale", params.Variational, eachReplica(starts, func(z Inducing) []float64 {
 		return slices.Repeat([]float64{math.Log(z.LengthScale)}, units)
 	}), units, 1, 1)
 	p := sparseProcess{
 		x: x,
 		points: params.New(s, x, "inducing_points", params.Variational,
-			l.start(func(z Inducing) []float64 { return z.Points }), count, width),
+			eachReplica(starts, func(z Inducing) []float64 { return z.Points }), count, width),
 		constant:    of("constant_mean", 0, 1, 1),
 		mean:        of("variational_mean", 0, count, 1),
 		outputScale: ops.Exp(of("log_output_scale", math.Log(math.Ln2), 1, 1)), // that of GPyTorch
@@ -190,12 +199,19 @@ func (l DUE) jitter(dtype dtypes.DType) float64 {
 	return setting("baselines.DUE.Jitter", l.Jitter, usual)
 }
 
+// LeastExamples is the number of training examples that are needed at least, for the inducing points.
+func (l DUE) LeastExamples() int { return l.Inducing }
+
 // inducing is the number M of inducing points.
-func (l DUE) inducing(width int) int {
-	if len(l.Start) == 0 {
-		panic(errors.New("baselines.DUE: Start is empty; DUE needs inducing points to start from. Take the features of the untrained network " +
-			"with baselines.Headless in the place of the head (the Outputs of predict.Sample), " +
-			"and set DUE.Start to []baselines.Inducing{start} with start, err := baselines.StartFrom(features, width, count, seed)"))
+func (l DUE) inducing(width, replicas int) int {
+	if l.Start == nil {
+		if l.Inducing < 1 {
+			panic(fmt.Errorf("baselines.DUE has %d inducing points; at least 1 is needed", l.Inducing))
+		}
+		return l.Inducing
+	}
+	if len(l.Start) != 1 && len(l.Start) != replicas || l.Inducing != 0 {
+		panic(fmt.Errorf("DUE.Start has %d starts for %d replicas, and DUE.Inducing is %d; want one start of each, or one for all, and Inducing left out", len(l.Start), replicas, l.Inducing))
 	}
 	count := len(l.Start[0].Points) / width
 	for r, z := range l.Start {
@@ -209,16 +225,37 @@ func (l DUE) inducing(width int) int {
 	return count
 }
 
-// start gives each replica, in their order, its start.
-func (l DUE) start(of func(Inducing) []float64) params.Initial {
+// starts are Start, or made of the features of the untrained network.
+func (l DUE) starts(store *model.Store, facts *params.Facts, width int) []Inducing {
+	if l.Start != nil {
+		return l.Start
+	}
+	if facts.Features == nil {
+		panic(errors.New("baselines.DUE has no inducing points yet: train the model by train.Trainer, or set DUE.Start"))
+	}
+	features, err := facts.Features(width)
+	if err != nil {
+		panic(err)
+	}
+	all := make([]Inducing, len(features))
+	for i, seed := range params.Seeds(store) {
+		if all[i], err = startFrom(features[i], width, l.Inducing, seed); err != nil {
+			panic(err)
+		}
+	}
+	return all
+}
+
+// eachReplica gives each replica, in their order, its start.
+func eachReplica(starts func() []Inducing, of func(Inducing) []float64) params.Initial {
 	next := 0
 	return func(_ *rand.Rand, _ []int, values []float64) {
-		copy(values, of(l.Start[next%len(l.Start)]))
+		copy(values, of(starts()[next%len(starts())]))
 		next++
 	}
 }
 
-// note keeps the least pivot that a factorisation has had in training, for Check.
+// note keeps the least pivot that a factorisation has had in training, for checkPivots.
 func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
 	least := params.Statistic(s, x, leastPivot, params.Constant(1), 1, 1)
 	if s.Store().IsTraining(x.Graph()) {
@@ -227,18 +264,16 @@ func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
 	}
 }
 
-// Check returns FailedReplicas if K(Z, Z) had no Cholesky factor at some training step; the error wraps
-// linalg.ErrNotPositiveDefinite. head is the scope of the head, such as nets.HeadScope. It is an error if the head is
-// not in the store.
-func (l DUE) Check(store *model.Store, head string) error {
+// checkPivots returns FailedReplicas if K(Z, Z) of the head in the given scope had no Cholesky factor at some training step.
+func checkPivots(store *model.Store, head string) error {
 	pivots, _, err := params.Values(store, model.JoinPath(head, leastPivot))
 	if err != nil {
-		return fmt.Errorf("DUE.Check: the head is not there: %w", err)
+		return fmt.Errorf("DUE: %w", err)
 	}
 	failed := make(FailedReplicas)
 	for r, pivot := range pivots {
 		if !(pivot > 0) {
-			failed[r] = fmt.Errorf("DUE.Check: the kernel matrix of the inducing points had the pivot %.3g: %w", pivot, linalg.ErrNotPositiveDefinite)
+			failed[r] = fmt.Errorf("DUE: the kernel matrix of the inducing points had the pivot %.3g: %w", pivot, linalg.ErrNotPositiveDefinite)
 		}
 	}
 	return failed.asError()
@@ -250,12 +285,9 @@ type Inducing struct {
 	LengthScale float64
 }
 
-// StartFrom returns DUE's initial state: count inducing points, the k-means centres of the features, and as length
-// scale the mean distance of two features, as in the authors' code. features, row-major with width columns, are those
-// of the untrained network at about a thousand training inputs. They may come from another model with the same seed and
-// Headless layers, since initial values depend only on seed and path. It is an error if features are NaN, infinite or
-// all equal, or fewer than count.
-func StartFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
+// startFrom returns count inducing points and a length scale for the features of an untrained network, row-major with width
+// columns. It is an error if features are NaN, infinite or all equal, or fewer than count.
+func startFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
 	if i := params.NotFinite(features); i >= 0 {
 		return Inducing{}, fmt.Errorf("inducing points: feature %d of %d is %g; has the network diverged, or have inputs no value?", i, len(features), features[i])
 	}

@@ -1,7 +1,6 @@
 package baselines_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -49,7 +48,7 @@ func newSmallProblem() smallProblem {
 func (p smallProblem) head() baselines.DUE {
 	return baselines.DUE{
 		Start:  []baselines.Inducing{{Points: p.x, LengthScale: p.length}},
-		Jitter: 1e-12, Likelihood: baselines.Gaussian,
+		Jitter: 1e-12,
 	}
 }
 
@@ -154,7 +153,7 @@ func setHead(t *testing.T, store *model.Store, name string, values []float64) {
 // form: the lower bound of the log evidences of all classes.
 func (p smallProblem) bound(s *model.Scope, head baselines.DUE, x *graph.Node) *graph.Node {
 	g := x.Graph()
-	head.Dense(s.In("head"), x, smallK) // which adds the KL
+	head.Head(s.In("head"), x, smallK) // which adds the KL
 	mean, variance := head.Moments(s.At("head"), x, smallK)
 	residual := graph.Sub(graph.Reshape(graph.Const(g, p.y), smallN, 1), mean)
 	squares := graph.Add(graph.Mul(residual, residual), variance)
@@ -167,17 +166,17 @@ func TestDUE(t *testing.T) {
 	start := []baselines.Inducing{{Points: points, LengthScale: math.Sqrt2}}
 	for _, c := range []struct {
 		name   string
-		head   baselines.DUE
+		facts  params.Facts
 		checks layertest.Checks
 	}{
-		{"Gaussian", baselines.DUE{Start: start, Likelihood: baselines.Gaussian, Jitter: 1e-4}, layertest.Checks{Features: 4}},
-		{"softmax", baselines.DUE{Start: start, Jitter: 1e-4}, layertest.Checks{Features: 4, NoReplicas: true}},
+		{"regression", params.Facts{}, layertest.Checks{Features: 4}},
+		{"classes", params.Facts{Classes: true}, layertest.Checks{Features: 4, NoReplicas: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.checks.NoReplicas {
 				fixtures.SkipShortOffGo(t)
 			}
-			c.checks.Dense(t, c.head)
+			c.checks.Dense(t, told{baselines.DUE{Start: start, Jitter: 1e-4}, c.facts})
 		})
 	}
 }
@@ -212,7 +211,7 @@ func TestDUESamples(t *testing.T) {
 	const draws, samples = 32, 32 * copies
 	rng := rand.New(rand.NewPCG(6, 6))
 	x := slices.Repeat(points(rng, n, 2), copies)
-	head := baselines.DUE{Start: []baselines.Inducing{{Points: points(rng, 4, 2), LengthScale: 1.5}}}
+	head := told{baselines.DUE{Start: []baselines.Inducing{{Points: points(rng, 4, 2), LengthScale: 1.5}}}, params.Facts{Classes: true}}
 	store := newStore()
 	input := tensors.FromFlatDataAndDimensions(x, copies*n, 2)
 	headMoments(t, store, head, input, classes)
@@ -258,39 +257,34 @@ func TestDUESamples(t *testing.T) {
 	}
 }
 
-// Inducing points that are all but equal, without jitter to speak of, have no factor, and Check says so: in all rows of
+// Inducing points that are all but equal, without jitter to speak of, have no factor, and the end of the training says so: in all rows of
 // the kernel matrix but the first the pivot is rounding, which would have to be positive in each of 31.
-func TestDUECheck(t *testing.T) {
+func TestDUEWithoutFactor(t *testing.T) {
 	near, far := points(rand.New(rand.NewPCG(8, 8)), 32, 2), make([]float64, 64)
 	for i, v := range near {
 		near[i], far[i] = 1e-8*v, 1e3*v
 	}
-	head := baselines.DUE{Start: []baselines.Inducing{{Points: near, LengthScale: 1}}, Jitter: 1e-300, Likelihood: baselines.Gaussian}
-	store := newStore()
-	if err := head.Check(store, "/head"); err == nil || errors.Is(err, linalg.ErrNotPositiveDefinite) {
-		t.Errorf("no head: %v", err)
-	}
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: near, LengthScale: 1}}, Jitter: 1e-300}
 	x := []float64{1, 2, 3, 4}
-	epoch(t, store, head, x, 2, 2, 2)
-	must.Err(t, head.Check(store, "/head"), linalg.ErrNotPositiveDefinite)
+	must.Err(t, epoch(t, newStore(), head, 2, x, 2, 2, 2)(), linalg.ErrNotPositiveDefinite)
 	// Of replicas, those that have a factor are fine.
 	fine := baselines.Inducing{Points: far, LengthScale: 1}
-	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter, Likelihood: head.Likelihood}
-	store = model.NewStore()
+	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter}
+	store := model.NewStore()
+	var finish func(...float64) error
 	params.SetSeeds(store, 1, 2, 3, 4)
 	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		params.SetReplicas(x.Graph(), []int{4})
-		return replicas.Dense(s.In("head"), x, 1)
+		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
+		return replicas.Head(s.In("head"), x, 1)
 	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)))(t)
 	var failed baselines.FailedReplicas
-	if err := replicas.Check(store, "/head"); !errors.As(err, &failed) || len(failed) != 2 || failed[1] == nil || failed[3] == nil {
+	if err := finish(); !errors.As(err, &failed) || len(failed) != 2 || failed[1] == nil || failed[3] == nil {
 		t.Errorf("two of four replicas: %v", err)
 	}
 	head.Jitter = 1e-4
-	store = newStore()
-	epoch(t, store, head, x, 2, 2, 2)
-	must.Do(t, head.Check(store, "/head"))
+	must.Do(t, epoch(t, newStore(), head, 2, x, 2, 2, 2)())
 }
 
 func TestDUERejectsBadStarts(t *testing.T) {
@@ -299,14 +293,14 @@ func TestDUERejectsBadStarts(t *testing.T) {
 		start []baselines.Inducing
 		says  string
 	}{
-		{"none", nil, "baselines.StartFrom(features, width, count, seed)"},
+		{"none", nil, "has 0 inducing points"},
 		{"coordinates", []baselines.Inducing{{Points: []float64{1, 2, 3}, LengthScale: 1}}, "3 coordinates"},
 		{"length scale", []baselines.Inducing{{Points: []float64{1, 2}}}, "the length scale"},
 		{"infinite length scale", []baselines.Inducing{{Points: []float64{1, 2}, LengthScale: math.Inf(1)}}, "it must be positive and finite"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-				return baselines.DUE{Start: c.start}.Dense(s, x, 3)
+				return baselines.DUE{Start: c.start}.Head(s, x, 3)
 			}, [][]float64{{1, 2}})
 			must.Err(t, err, c.says)
 		})
@@ -315,21 +309,12 @@ func TestDUERejectsBadStarts(t *testing.T) {
 
 // The whole of a regression by DUE: start, training, draws and moments.
 func TestDUERegression(t *testing.T) {
-	const n, width = 64, 8
-	ctx := context.Background()
-	set := sine(n)
-	hidden := baselines.SpectralNormed{Bound: 0.95}
-	network := func(head nets.Layers) nets.ResidualMLP {
-		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
-	}
-	untrained := regression(t, network(baselines.Headless{}))
-	found := must.Get(predict.Sample(ctx, untrained.With(untrained.Network), set.Inputs, predict.Options{Samples: 1}))(t)
-	start := must.Get(baselines.StartFrom(found.Outputs[0], width, 10, 1))(t)
-	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}, Likelihood: baselines.Gaussian}
-	fitted := regression(t, network(head))
-	must.Do(t, adam(200).Fit(ctx, fitted, set))
-	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {
-		t.Error(err)
-	}
+	const n = 64
+	architecture, due := nets.MLP{Widths: []int{8, 8}}, baselines.DUE{Hidden: baselines.SpectralNormed{Bound: 0.95}, Inducing: 10}
+	fitted := regression(t, must.Get(architecture.Over(due))(t))
+	must.GetErr(predict.Sample(t.Context(), fitted, sine(n).Inputs, predict.Options{}))(t, "no inducing points yet")
+	must.Do(t, adam(200).Fit(t.Context(), fitted, sine(n)))
 	checkSine(t, fitted, 0.15, 3)
+	due.Inducing = n + 1
+	must.Err(t, adam(1).Fit(t.Context(), regression(t, must.Get(architecture.Over(due))(t)), sine(n)), "65 centres of 64 points")
 }

@@ -15,6 +15,39 @@ import (
 	"densityuncertainty/dul/train"
 )
 
+// A Gaussian process on the features of a network: the standard deviation of the function at a training input and far away.
+func ExampleSNGP() {
+	check := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	ctx := context.Background()
+	backend, err := gobackend.New("")
+	check(err)
+	network, err := nets.MLP{Widths: []int{20, 20}}.Over(baselines.SNGP{}) // or baselines.DUE{Inducing: 20}
+	check(err)
+	m, err := nets.New(backend, network, likelihood.Gaussian{}, 1)
+	check(err)
+	var x, y []float64
+	for i := range 50 {
+		x = append(x, float64(i)/25-1)
+		y = append(y, math.Sin(3*x[i]))
+	}
+	fit := train.Trainer{Settings: train.Settings{
+		Epochs: 100, BatchSize: 10, Schedule: train.Cosine{Start: 0.01},
+		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}},
+	}}
+	check(fit.Fit(ctx, m, train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}))
+
+	found, err := predict.Marginals(ctx, m, nets.Rows([]float64{0, 10}, 1))
+	check(err)
+	std := found[0].Std[0]
+	fmt.Println("less certain far away:", std[1] > 10*std[0])
+	// Output:
+	// less certain far away: true
+}
+
 // The uncertainty of the last layer of a trained network, at a training input and far away.
 func ExampleLaplace() {
 	check := func(err error) {
@@ -39,9 +72,8 @@ func ExampleLaplace() {
 	}}
 	check(fit.Fit(ctx, m, train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}))
 
-	network.Layers = nets.Headless{Layers: network.Layers} // gives the features before the last layer
 	features := func(x ...float64) (features []float64, width int) {
-		p, err := predict.Sample(ctx, m.With(network), nets.Rows(x, 1), predict.Options{Samples: 1})
+		p, err := predict.Sample(ctx, m.With(nets.Headless{Network: network}), nets.Rows(x, 1), predict.Options{Samples: 1})
 		check(err)
 		return p.Outputs[0], p.Width
 	}

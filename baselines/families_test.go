@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
@@ -87,7 +88,7 @@ func TestRefusedShapes(t *testing.T) {
 	for name, layers := range map[string]family{
 		"dul.Density": dul.Density{}, "baselines.Deterministic": baselines.Deterministic{}, "baselines.MFVI": baselines.MFVI{},
 		"baselines.Rank1": baselines.Rank1{}, "baselines.VDropout": baselines.VDropout{}, "baselines.MCDropout": baselines.MCDropout{},
-		"baselines.SpectralNormed": baselines.SpectralNormed{}, "baselines.SNGP": baselines.SNGP{Examples: 2},
+		"baselines.SpectralNormed": baselines.SpectralNormed{}, "baselines.SNGP": baselines.SNGP{},
 		"baselines.DUE": baselines.DUE{Start: []baselines.Inducing{{Points: []float64{0, 1}, LengthScale: 1}}},
 	} {
 		dense := func(units int) func(s *model.Scope, x *graph.Node) *graph.Node {
@@ -139,9 +140,9 @@ func TestRefusedSettings(t *testing.T) {
 		{"baselines.VDropout.Alpha is -1", baselines.VDropout{Alpha: -1}},
 		{"dropout rate is -1", baselines.MCDropout{Rate: -1}},
 		{"baselines.SpectralNormed.Bound is -1", baselines.SpectralNormed{Bound: -1}},
-		{"baselines.SNGP.LengthScale is -1", baselines.SNGP{Examples: 2, LengthScale: -1}},
-		{"baselines.SNGP.FeatureScale is NaN", baselines.SNGP{Examples: 2, FeatureScale: math.NaN()}},
-		{"baselines.SNGP.RandomFeatures is -1", baselines.SNGP{Examples: 2, RandomFeatures: -1}},
+		{"baselines.SNGP.LengthScale is -1", baselines.SNGP{LengthScale: -1}},
+		{"baselines.SNGP.FeatureScale is NaN", baselines.SNGP{FeatureScale: math.NaN()}},
+		{"baselines.SNGP.RandomFeatures is -1", baselines.SNGP{RandomFeatures: -1}},
 		{"baselines.DUE.Jitter is -1", baselines.DUE{Start: start, Jitter: -1}},
 		{"DUE.Start has 2 starts for 1 replicas", baselines.DUE{Start: slices.Repeat(start, 2)}},
 	} {
@@ -154,10 +155,10 @@ func TestRefusedSettings(t *testing.T) {
 			}, fixtures.Tensor(dtypes.Float32, x))
 			must.Err(t, err, c.want)
 		}
-		refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3))
-		switch c.layers.(type) {
-		case baselines.SNGP, baselines.DUE: // whose settings are those of the head
-		default:
+		if process, is := c.layers.(nets.Process); is { // whose settings are those of the head
+			refused(func(s *model.Scope, x *graph.Node) *graph.Node { return process.Head(s, x, 2) }, fixtures.Zeros(2, 3))
+		} else {
+			refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3))
 			refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Conv(s, x, layertest.MomentsSpec) }, fixtures.Zeros(2, 1, 3, 3))
 		}
 	}

@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/dul/params"
 )
 
-// A Likelihood is the distribution of the observation y given the Gaussian process f.
-type Likelihood int
-
-const (
-	// Softmax is p(y | f) = softmax(f)_y, with one f for each class.
-	Softmax Likelihood = iota
-	// Gaussian is p(y | f) = N(f, sigma^2), where sigma belongs to the model's likelihood.Gaussian and not to the
-	// layer.
-	Gaussian
-)
+// below returns the layers below a Gaussian process, which the graph g then needs.
+func below(g *graph.Graph, hidden SpectralNormed) SpectralNormed {
+	params.FactsOf(g).NeedsHead = true
+	return hidden
+}
 
 // FailedReplicas has an error for each replica whose Gaussian process could not be computed, by the number of the
 // replica. Other replicas are not affected.

@@ -64,7 +64,7 @@ func TestKMeans(t *testing.T) {
 	if got := must.Get(kMeans(x, 2, 60, 1))(t); len(got) != len(x) {
 		t.Errorf("%d coordinates of as many centres as points", len(got))
 	}
-	start, err := StartFrom([]float64{0, 3, 0}, 1, 2, 1)
+	start, err := startFrom([]float64{0, 3, 0}, 1, 2, 1)
 	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
 		t.Errorf("%+v, error %v", start, err)
 	}
@@ -79,7 +79,7 @@ func TestKMeans(t *testing.T) {
 		{[]float64{1e200, -1e200, 0}, "feature 0 of 3 is 1e+200"},
 		{[]float64{1, math.NaN()}, "feature 1 of 2 is NaN"},
 	} {
-		if start, err := StartFrom(c.features, 1, 1, 1); err == nil || !strings.Contains(err.Error(), c.says) {
+		if start, err := startFrom(c.features, 1, 1, 1); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %+v, error %v, want %q", c.features, start, err, c.says)
 		}
 	}

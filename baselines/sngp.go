@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -25,75 +26,84 @@ import (
 //	phi(h) = cos(h W / l + b) / FeatureScale,   W_ij ~ N(0, 1),   b_j ~ U(0, 2 pi),
 //	f_k = phi(h) beta_k + c_k,                  p(beta_k) = N(0, I).
 //
-// beta is trained like any weight. Its posterior is Laplace's approximation, whose covariance Posterior computes once
-// after training:
+// beta is trained like any weight. Its posterior is Laplace's approximation, whose covariance is computed once after
+// training:
 //
 //	var f(h) = phi(h) P^-1 phi(h)^T,   P = I + sum_i phi(h_i)^T phi(h_i) / sigma^2,
 //
-// where sigma = 1 for Softmax. (Their equation 9 has a covariance for each class, and weights of examples.) The sum is
-// over the last epoch, during which weights and augmentation change. The covariance belongs to the model: export it
-// (checkpoint.Export) after Posterior.
+// where sigma = 1 for classes. (Their equation 9 has a covariance for each class, and weights of examples.) The sum is
+// over the last epoch, during which weights and augmentation change. The covariance belongs to the model, and
+// checkpoint.Export writes it too.
 //
-// SNGP is a family whose Dense is the head: use it for nets.ResNet, whose only dense layer is the last, or as the Head
-// of nets.ResidualMLP. The zero value with Orthogonal has the settings of the DUE authors' code, which the paper used.
-// Set Examples. For a regression, Plain with a prior variance of 1 is usual.
+// SNGP is a nets.Process: give it to nets.MLP.Over or another Architecture, and train.Trainer does the rest. With images, the zero
+// value has the settings of the DUE authors' code, which the paper used. A fixed random matrix then projects h to 128 numbers,
+// which are normalised for each example (mean 0, variance 1, then a trained scale and shift).
 type SNGP struct {
+	// Hidden makes the layers below. A Bound of 0 means 0.95 for dense layers, and 3 for convolutions.
 	Hidden SpectralNormed
-	// Examples is the number N of training examples, the same in every replica, because padded rows would count as
-	// examples.
-	Examples int
-	// RandomFeatures is D; 0 means 1024.
+	// RandomFeatures is D; 0 means 256, and with images 1024.
 	RandomFeatures int
-	// Plain uses h itself. Otherwise a fixed random matrix projects h to 128 numbers, which are normalised for each
-	// example (mean 0, variance 1, then a trained scale and shift).
-	Plain bool
-	// LengthScale is l; 0 means 1.
+	// LengthScale is l; 0 means the root of the number of inputs: distances of standardised inputs grow with it, and the
+	// layers below stretch them little.
 	LengthScale float64
-	// FeatureScale divides the cosines; 0 means 2. The prior variance of f is D / (2 FeatureScale^2), which is 1 for
-	// sqrt(D/2).
+	// FeatureScale divides the cosines. The prior variance of f is D / (2 FeatureScale^2). 0 means sqrt(D/2), for a prior variance
+	// of 1, and with images 2.
 	FeatureScale float64
 	// Orthogonal draws W in blocks of orthogonal columns, with lengths distributed as for Gaussian columns. This
-	// reduces the kernel's error.
+	// reduces the kernel's error. Images have it always.
 	Orthogonal bool
-	// Likelihood is Softmax for classes, the default, or Gaussian for a regression.
-	Likelihood Likelihood
 }
 
 const (
-	projectedInputs = 128 // of the random features, unless Plain
+	projectedInputs = 128 // of the random features of images
 	// meanField is the factor lambda of the mean-field approximation of the softmax's
 	// mean, softmax(f / sqrt(1 + lambda var)), of the DUE authors' code.
 	meanField = 25
 )
 
+// Dense is SpectralNormed.Dense.
+func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	l.Hidden.Bound = cmp.Or(l.Hidden.Bound, 0.95)
+	return below(x.Graph(), l.Hidden).Dense(s, x, units)
+}
+
 // Conv is SpectralNormed.Conv.
 func (l SNGP) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	return l.Hidden.Conv(s, x, c)
+	return below(x.Graph(), l.Hidden).Conv(s, x, c)
 }
 
 // Norm is SpectralNormed.Norm.
 func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
 // filled has the usual settings in the place of zeros. It panics on settings that cannot be, at the first training step.
-func (l SNGP) filled() SNGP {
-	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, 1024)
-	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, 1)
-	l.FeatureScale = setting("baselines.SNGP.FeatureScale", l.FeatureScale, 2)
+func (l SNGP) filled(facts *params.Facts) SNGP {
+	features, scale := 256, 0.
+	if facts.Images {
+		features, scale, l.Orthogonal = 1024, 2, true
+	}
+	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, features)
+	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, math.Sqrt(float64(max(facts.Inputs, 1))))
+	l.FeatureScale = setting("baselines.SNGP.FeatureScale", l.FeatureScale, cmp.Or(scale, math.Sqrt(float64(l.RandomFeatures)/2)))
 	return l
 }
 
-// Dense is the head, [..., n, width] -> [..., n, units]. In training it returns the mean of f and adds the batch to P.
-// In evaluation it returns, for Softmax, the mean-field logits, and for Gaussian a draw of f for each input separately.
-// It panics in evaluation before Posterior was called, and on invalid settings.
-func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	l = l.filled()
+// Head is the Gaussian process, [..., n, width] -> [..., n, units]. In training it returns the mean of f and adds the batch to P.
+// In evaluation it returns, for classes, the mean-field logits, and for a regression a draw of f for each input separately.
+// It panics in evaluation of a model whose training was not finished, and on invalid settings.
+func (l SNGP) Head(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	facts := params.FactsOf(x.Graph())
+	l = l.filled(facts)
 	if s.Store().IsTraining(x.Graph()) {
+		examples := facts.Examples
+		facts.Finish = func(noiseVariances ...float64) error {
+			return posterior(s.Store(), s.Scope(), examples, noiseVariances...)
+		}
 		phi, mean := l.mean(s, x, units)
-		l.accumulate(s, graph.StopGradient(phi))
+		accumulate(s, graph.StopGradient(phi), examples)
 		return mean
 	}
 	mean, variance := l.Moments(s, x, units)
-	if l.Likelihood == Gaussian {
+	if !facts.Classes {
 		eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
 		return graph.Add(mean, graph.Mul(eps, graph.Sqrt(variance)))
 	}
@@ -102,13 +112,13 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 }
 
 // Moments returns the posterior mean of f, [..., n, units], and its variance, the same for all units, [..., n, 1]. It
-// panics before Posterior was called.
+// panics if the model's training was not finished.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
-	phi, mean := l.filled().mean(s, x, units)
+	phi, mean := l.filled(params.FactsOf(x.Graph())).mean(s, x, units)
 	markUsed(s, phi)
 	v := s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot))
 	if v == nil {
-		panic(fmt.Errorf("SNGP has no covariance at %s: call SNGP.Posterior after training, and before the model is exported", s.Scope()))
+		panic(fmt.Errorf("SNGP has no covariance at %s: it is there once train.Trainer has trained the model to the end", s.Scope()))
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
 	z := ops.Product(phi, params.Input(s.Store(), v, x))
@@ -125,7 +135,7 @@ func (l SNGP) mean(s *model.Scope, x *graph.Node, units int) (phi, mean *graph.N
 
 // features is phi(x), [..., n, D].
 func (l SNGP) features(s *model.Scope, x *graph.Node) *graph.Node {
-	if !l.Plain {
+	if params.FactsOf(x.Graph()).Images {
 		width := x.Shape().Dim(-1)
 		projection := params.Statistic(s, x, "projection", params.Normal(0, 0.05), width, projectedInputs)
 		x = layerNorm(s, ops.Product(x, projection.NodeValue(x)))
@@ -170,7 +180,7 @@ func layerNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(graph.Mul(graph.Div(centred, graph.Sqrt(graph.AddScalar(variance, 1e-5))), scale), shift)
 }
 
-// The head's variables that Posterior reads and makes.
+// The head's variables that posterior reads and makes.
 const (
 	precisionSum   = "precision_sum"
 	seenExamples   = "seen_examples"
@@ -190,9 +200,9 @@ func markUsed(s *model.Scope, phi *graph.Node) {
 
 // accumulate adds a batch to the sum in P, [..., D, D]. A sum that has all examples
 // starts anew.
-func (l SNGP) accumulate(s *model.Scope, phi *graph.Node) {
-	if l.Examples < 1 {
-		panic(fmt.Errorf("SNGP.Examples is %d at %s; it must be the number of training examples", l.Examples, s.Scope()))
+func accumulate(s *model.Scope, phi *graph.Node, examples int) {
+	if examples < 1 {
+		panic(fmt.Errorf("SNGP at %s needs the number of training examples, the same for each replica; train the model by train.Trainer, with sets of one size", s.Scope()))
 	}
 	markUsed(s, phi)
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)
@@ -201,43 +211,41 @@ func (l SNGP) accumulate(s *model.Scope, phi *graph.Node) {
 	seen := params.Statistic(s, phi, seenExamples, params.Constant(0), 1, 1)
 	before := seen.NodeValue(phi)
 	// 1 while examples are missing, 0 when the sum is complete.
-	keep := graph.MinScalar(graph.MaxScalar(graph.AddScalar(graph.Neg(before), float64(l.Examples)), 0), 1)
+	keep := graph.MinScalar(graph.MaxScalar(graph.AddScalar(graph.Neg(before), float64(examples)), 0), 1)
 	sum.SetNodeValue(graph.Add(graph.Mul(sum.NodeValue(phi), keep), batch))
 	seen.SetNodeValue(graph.AddScalar(graph.Mul(before, keep), float64(n)))
 }
 
-// Posterior computes the covariance from the sum of the last epoch, for the head in the given scope, such as
-// nets.HeadScope, in double precision on the host. noiseVariance is sigma^2 of each replica
-// (nets.Model.NoiseVariances); omit it for Softmax. Call Posterior again if you train the model further.
+// posterior computes the covariance from the sum of the last epoch, for the head in the given scope, in double precision on the
+// host. noiseVariance is sigma^2 of each replica; there is none for classes.
 //
 // It is an error if the sum is not one of a whole epoch, as after a training that was stopped within an epoch and not
-// resumed. Posterior returns FailedReplicas if a noise variance is not positive and finite, as after a divergence, or
-// if P has no Cholesky factor (the error wraps linalg.ErrNotPositiveDefinite). The covariance of these replicas is then
-// zero.
-func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
+// resumed. The error is FailedReplicas if a noise variance is not positive and finite, as after a divergence, or if P has no
+// Cholesky factor (it wraps linalg.ErrNotPositiveDefinite). The covariance of these replicas is then zero.
+func posterior(store *model.Store, head string, examples int, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {
-		return fmt.Errorf("SNGP.Posterior: the head has no precision, has it been trained? %w", err)
+		return fmt.Errorf("SNGP: the head has no precision, has it been trained? %w", err)
 	}
 	seen, _, err := params.Values(store, model.JoinPath(head, seenExamples))
 	if err != nil {
-		return fmt.Errorf("SNGP.Posterior: %w", err)
+		return fmt.Errorf("SNGP: %w", err)
 	}
-	if n := int(seen[0]); n != l.Examples {
-		return fmt.Errorf("SNGP.Posterior: the precision has %d of %d examples; train a new model for whole epochs of as many examples as SNGP.Examples says", n, l.Examples)
+	if n := int(seen[0]); n != examples {
+		return fmt.Errorf("SNGP: the precision has %d of %d examples; train a new model for whole epochs", n, examples)
 	}
 	d := shape.Dim(-1)
 	replicas := shape.Size() / (d * d)
-	if len(noiseVariance) == 0 && l.Likelihood == Softmax {
+	if len(noiseVariance) == 0 {
 		noiseVariance = slices.Repeat([]float64{1}, replicas)
 	}
 	if len(noiseVariance) != replicas {
-		return fmt.Errorf("SNGP.Posterior: %d noise variances for %d replicas", len(noiseVariance), replicas)
+		return fmt.Errorf("SNGP: %d noise variances for %d replicas", len(noiseVariance), replicas)
 	}
 	root, failed := make([]float64, len(sum)), make(FailedReplicas)
 	for r, variance := range noiseVariance {
 		if !(variance > 0) || math.IsInf(variance, 1) {
-			failed[r] = fmt.Errorf("SNGP.Posterior: the noise variance is %g; it must be positive: has the training diverged?", variance)
+			failed[r] = fmt.Errorf("SNGP: the noise variance is %g; it must be positive: has the training diverged?", variance)
 			continue
 		}
 		block := sum[r*d*d : (r+1)*d*d]
@@ -250,13 +258,13 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 		}
 		inverse, err := inverseRoot(precision)
 		if err != nil {
-			failed[r] = fmt.Errorf("SNGP.Posterior: the precision: %w", err)
+			failed[r] = fmt.Errorf("SNGP: the precision: %w", err)
 			continue
 		}
 		mat.NewDense(d, d, root[r*d*d:(r+1)*d*d]).Copy(inverse)
 	}
 	if err := params.SetStatistic(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root)); err != nil {
-		return fmt.Errorf("SNGP.Posterior: %w", err)
+		return fmt.Errorf("SNGP: %w", err)
 	}
 	return failed.asError()
 }

@@ -1,7 +1,6 @@
 package baselines_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -47,17 +47,30 @@ func headMoments(t *testing.T, store *model.Store, head interface {
 	return tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 }
 
-// epoch shows a head the rows of x in batches of the given sizes, in training.
-func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
+// told is a family of the last layer alone, whose graphs have facts.
+type told struct {
+	nets.Process
+	params.Facts
+}
+
+func (l told) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	*params.FactsOf(x.Graph()) = l.Facts
+	return l.Head(s, x, units)
+}
+
+// epoch shows a head the rows of x in batches of the given sizes, in training on n examples, and returns what finishes it.
+func epoch(t *testing.T, store *model.Store, head nets.Process, n int, x []float64, d, units int, sizes ...int) (finish func(...float64) error) {
 	t.Helper()
 	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
-		return head.Dense(s.In("head"), x, units)
+		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
+		return told{head, params.Facts{Examples: n}}.Dense(s.In("head"), x, units)
 	}))(t)
 	for _, n := range sizes {
 		must.Get(exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)))(t)
 		x = x[n*d:]
 	}
+	return finish
 }
 
 func newStore() *model.Store {
@@ -87,29 +100,26 @@ func fourier(t *testing.T, store *model.Store, x []float64, n int, lengthScale, 
 	return &phi
 }
 
-// withPosterior is an SNGP with a covariance, which its evaluation needs.
-type withPosterior struct{ baselines.SNGP }
+// withPosterior is the last layer of an SNGP with a covariance, which its evaluation needs.
+type withPosterior struct{ told }
 
 func (l withPosterior) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.Statistic(s, x, "covariance_root", params.Normal(0, 0.3), l.RandomFeatures, l.RandomFeatures)
-	return l.SNGP.Dense(s, x, units)
-}
-
-// regressionSNGP is the head of a regression on n examples, with a prior variance of 1.
-func regressionSNGP(n, features int) baselines.SNGP {
-	return baselines.SNGP{Examples: n, RandomFeatures: features, Plain: true, FeatureScale: math.Sqrt(float64(features) / 2), Likelihood: baselines.Gaussian}
+	params.Statistic(s, x, "covariance_root", params.Normal(0, 0.3), 6, 6)
+	return l.told.Dense(s, x, units)
 }
 
 func TestSNGP(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		head   baselines.SNGP
+		facts  params.Facts
 		checks layertest.Checks
 	}{
-		{"classification", baselines.SNGP{RandomFeatures: 6}, layertest.Checks{Deterministic: true}},
-		{"regression", regressionSNGP(1, 6), layertest.Checks{}},
+		{"images", params.Facts{Classes: true, Images: true, Examples: 1}, layertest.Checks{Deterministic: true}},
+		{"regression", params.Facts{Examples: 1}, layertest.Checks{}},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.checks.Dense(t, withPosterior{c.head}) })
+		t.Run(c.name, func(t *testing.T) {
+			c.checks.Dense(t, withPosterior{told{baselines.SNGP{RandomFeatures: 6}, c.facts}})
+		})
 	}
 }
 
@@ -122,13 +132,12 @@ func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
 	x, test := points(rng, n, d), points(rng, 8, d)
 	for _, orthogonal := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Orthogonal=%t", orthogonal), func(t *testing.T) {
-			head := regressionSNGP(n, features)
-			head.LengthScale, head.Orthogonal = lengthScale, orthogonal
+			head := baselines.SNGP{RandomFeatures: features, LengthScale: lengthScale, Orthogonal: orthogonal}
 			store := newStore()
-			for range 3 { // every epoch begins anew
-				epoch(t, store, head, x, d, 1, 12, 12, 6)
+			for range 2 { // every epoch begins anew
+				epoch(t, store, head, n, x, d, 1, 12, 12, 6)
 			}
-			must.Do(t, head.Posterior(store, "/head", noise))
+			must.Do(t, epoch(t, store, head, n, x, d, 1, 12, 12, 6)(noise))
 			mean, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 8, d), 1)
 
 			scale := math.Sqrt(features / 2.)
@@ -162,8 +171,7 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 	x := points(rand.New(rand.NewPCG(5, 6)), n, d)
 	squared := map[bool]float64{} // error, mean over stores and pairs
 	for _, orthogonal := range []bool{false, true} {
-		head := regressionSNGP(n, features)
-		head.Orthogonal = orthogonal
+		head := baselines.SNGP{RandomFeatures: features, Orthogonal: orthogonal}
 		type pair struct{ i, j int }
 		var pairs []pair
 		for i := range n {
@@ -175,7 +183,7 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 		for seed := range uint64(stores) {
 			store := model.NewStore()
 			params.SetSeeds(store, seed)
-			epoch(t, store, head, x, d, 1, n)
+			epoch(t, store, head, n, x, d, 1, n)
 			phi := fourier(t, store, x, n, lengthScale, math.Sqrt(features/2.))
 			for k, p := range pairs {
 				estimates[k] = append(estimates[k], mat.Dot(phi.RowView(p.i), phi.RowView(p.j)))
@@ -201,13 +209,15 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 func TestSNGPMeanField(t *testing.T) {
 	const n, d, classes = 10, 2, 3
 	x := points(rand.New(rand.NewPCG(7, 8)), n, d)
-	head := baselines.SNGP{Examples: n, RandomFeatures: 8}
+	head := baselines.SNGP{RandomFeatures: 8}
 	store := newStore()
-	epoch(t, store, head, x, d, classes, n)
+	finish := epoch(t, store, head, n, x, d, classes, n)
 	input := tensors.FromFlatDataAndDimensions(x, n, d)
-	dense := func(s *model.Scope, x *graph.Node) *graph.Node { return head.Dense(s.In("head"), x, classes) }
-	must.GetErr(model.CallOnce(fixtures.Backend(t), store, dense, input))(t, "call SNGP.Posterior")
-	must.Do(t, head.Posterior(store, "/head"))
+	dense := func(s *model.Scope, x *graph.Node) *graph.Node {
+		return told{head, params.Facts{Classes: true}}.Dense(s.In("head"), x, classes)
+	}
+	must.GetErr(model.CallOnce(fixtures.Backend(t), store, dense, input))(t, "it is there once train.Trainer has trained")
+	must.Do(t, finish())
 	mean, variance := headMoments(t, store, head, input, classes)
 	logits := must.Get(model.CallOnce(fixtures.Backend(t), store, dense, input))(t)
 	for i, got := range tensors.MustCopyFlatData[float64](logits) {
@@ -220,43 +230,40 @@ func TestSNGPMeanField(t *testing.T) {
 func TestSNGPErrors(t *testing.T) {
 	const n, d = 6, 2
 	x := points(rand.New(rand.NewPCG(2, 2)), n, d)
-	head := regressionSNGP(n, 4)
+	head := baselines.SNGP{RandomFeatures: 4}
 	store := newStore()
-	must.Err(t, head.Posterior(store, "/head", 1), "has it been trained")
-	epoch(t, store, head, x, d, 1, 4)
-	must.Err(t, head.Posterior(store, "/head", 1), "4 of 6 examples")
+	must.Err(t, epoch(t, store, head, n, x, d, 1, 4)(1), "4 of 6 examples")
 	// Stopped after two thirds of an epoch, whole ones do not help.
-	epoch(t, store, head, x, d, 1, n)
-	must.Err(t, head.Posterior(store, "/head", 1), "train a new model for whole epochs")
-	store = newStore()
-	epoch(t, store, head, x, d, 1, n)
-	must.Do(t, head.Posterior(store, "/head", 1))
-	must.Err(t, head.Posterior(store, "/head"), "0 noise variances for 1 replicas")
+	must.Err(t, epoch(t, store, head, n, x, d, 1, n)(1), "train a new model for whole epochs")
+	finish := epoch(t, newStore(), head, n, x, d, 1, n)
+	must.Do(t, finish(1))
+	must.Err(t, finish(1, 1), "2 noise variances for 1 replicas")
 	for _, variance := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if err := head.Posterior(store, "/head", variance); err == nil || !strings.Contains(err.Error(), "it must be positive") {
-			t.Errorf("a noise variance of %g: %v", variance, err)
-		}
+		must.Err(t, finish(variance), "it must be positive")
 	}
 	_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
-		return baselines.SNGP{}.Dense(s, x, 1)
+		return baselines.SNGP{}.Head(s, x, 1)
 	}, [][]float64{{1, 2}})
-	must.Err(t, err, "Examples is 0")
+	must.Err(t, err, "needs the number of training examples")
 }
 
 // A replica without a factor is named, and the others have their covariance.
 func TestSNGPFailsByReplica(t *testing.T) {
-	head := baselines.SNGP{Examples: 2, Likelihood: baselines.Gaussian}
-	store := newStore()
-	set := func(name string, values []float64, dims ...int) {
-		store.VariableWithValue("/head/"+name, tensors.FromFlatDataAndDimensions(values, dims...))
-	}
-	set("precision_sum", []float64{3, 0, 0, 8, -5, 0, 0, 1, 0, 0, 0, 3}, 3, 2, 2)
-	set("seen_examples", []float64{2, 2, 2}, 3, 1, 1)
-	err := head.Posterior(store, "/head", 1, 1, 1)
+	store := model.NewStore()
+	params.SetSeeds(store, 1, 2, 3)
+	x, finish := fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 2, 1)), (func(...float64) error)(nil)
+	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true)
+		params.SetReplicas(x.Graph(), []int{3})
+		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
+		return told{baselines.SNGP{RandomFeatures: 2}, params.Facts{Examples: 2}}.Dense(s.In("head"), x, 1)
+	}, x))(t)
+	must.Do(t, store.GetVariable("/head/precision_sum").SetValue(tensors.FromFlatDataAndDimensions([]float64{3, 0, 0, 8, -5, 0, 0, 1, 0, 0, 0, 3}, 3, 2, 2)))
+	err := finish(1, 1, 1)
 	var failed baselines.FailedReplicas
 	if !errors.As(err, &failed) || len(failed) != 1 || !errors.Is(failed[1], linalg.ErrNotPositiveDefinite) || !errors.Is(err, linalg.ErrNotPositiveDefinite) ||
-		!strings.HasPrefix(err.Error(), "replicas map[1:SNGP.Posterior: ") {
+		!strings.HasPrefix(err.Error(), "replicas map[1:SNGP: ") {
 		t.Errorf("error %v", err)
 	}
 	want := []float64{0.5, 0, 0, 1. / 3, 0, 0, 0, 0, 1, 0, 0, 0.5}
@@ -265,7 +272,7 @@ func TestSNGPFailsByReplica(t *testing.T) {
 	}
 	// So is one that has diverged.
 	failed = nil
-	if err := head.Posterior(store, "/head", math.NaN(), 1, 1); !errors.As(err, &failed) || len(failed) != 2 || !strings.Contains(err.Error(), "[0:SNGP.Posterior: the noise variance is NaN") {
+	if err := finish(math.NaN(), 1, 1); !errors.As(err, &failed) || len(failed) != 2 || !strings.Contains(err.Error(), "[0:SNGP: the noise variance is NaN") {
 		t.Errorf("error %v", err)
 	}
 	copy(want, []float64{0, 0, 0, 0})
@@ -278,19 +285,23 @@ func TestSNGPFailsByReplica(t *testing.T) {
 // the moments that it states.
 func TestSNGPRegression(t *testing.T) {
 	const n = 64
-	ctx := context.Background()
-	set := sine(n)
-	head := regressionSNGP(n, 64)
-	fitted := regression(t, nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2})
-	must.Do(t, adam(150).Fit(ctx, fitted, set))
+	fitted := regression(t, must.Get(nets.MLP{Widths: []int{16, 16}}.Over(baselines.SNGP{RandomFeatures: 64}))(t))
+	for _, epochs := range []int{1, 149} { // a further training finishes the process anew
+		must.Do(t, adam(epochs).Fit(t.Context(), fitted, sine(n)))
+	}
+	resumed := adam(1) // So does one that has no step left.
+	resumed.Checkpoints.Folder = t.TempDir()
+	for range 2 {
+		m := regression(t, fitted.Network)
+		must.Do(t, resumed.Fit(t.Context(), m, sine(n)))
+		must.Get(predict.Marginals(t.Context(), m, sine(n).Inputs))(t)
+	}
 	noise := must.Get(fitted.NoiseVariances())(t)
 	if want := math.Exp(variableAt(t, fitted.Store, "/model/observation_log_variance")[0]); len(noise) != 1 || noise[0] != want {
 		t.Errorf("noise variances %v, want %g", noise, want)
 	}
-	must.Do(t, head.Posterior(fitted.Store, "/model/network/output", noise...))
 	checkSine(t, fitted, 0.1, 5)
-	headless := fitted.With(nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2})
-	found, err := predict.Sample(ctx, headless, nets.Rows([]float64{-0.5, 0, 0.5, 10}, 1), predict.Options{Samples: 1})
+	found, err := predict.Sample(t.Context(), fitted.With(nets.Headless{Network: fitted.Network}), nets.Rows([]float64{-0.5, 0, 0.5, 10}, 1), predict.Options{Samples: 1})
 	if err != nil || found.Width != 16 || len(found.Outputs[0]) != 4*16 {
 		t.Errorf("features %+v, error %v", found, err)
 	}

@@ -133,11 +133,3 @@ func unitVector(rng *rand.Rand, _ []int, values []float64) {
 	}
 	floats.Scale(1/math.Max(floats.Norm(values, 2), 1e-12), values)
 }
-
-// Headless is the family of SpectralNormed without a last layer: its Dense returns
-// its input. A network of it, with the parameters of one of SNGP or DUE, gives
-// the features that the Gaussian process sees.
-type Headless struct{ SpectralNormed }
-
-// Dense returns x.
-func (Headless) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node { return x }

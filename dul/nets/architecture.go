@@ -33,9 +33,16 @@ func without(layers ...Layers) error {
 	return nil
 }
 
-// Over implements Architecture.
+// Over implements Architecture. Over a Process it returns a ResidualMLP of as many layers, and hidden layers of different
+// widths, or none, are an error.
 func (m MLP) Over(layers Layers) (Network, error) {
 	err := without(m.Layers)
+	if _, is := layers.(Process); is && err == nil {
+		if len(m.Widths) == 0 || slices.Min(m.Widths) != slices.Max(m.Widths) {
+			return nil, fmt.Errorf("a Gaussian process needs hidden layers of one width, for residual connections, and nets.MLP has the Widths %v", m.Widths)
+		}
+		return ResidualMLP{Layers: layers, Head: layers, Width: m.Widths[0], Depth: len(m.Widths)}, nil
+	}
 	m.Layers = layers
 	return m, err
 }
@@ -153,17 +160,28 @@ type positions struct {
 
 // Dense implements Layers.
 func (p positions) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	dense := p.layers
+	if s.Scope() == model.JoinPath(p.base, outputScope) {
+		heads := headsOf(x.Graph())
+		heads.built++
+		if heads.without == s.Scope() {
+			return x
+		}
+		if process, is := dense.(Process); is {
+			dense = lastLayer{process}
+		}
+	}
 	return p.noted(s, x, conv.Window{}, func() *graph.Node {
 		dims, lead := x.Shape().Dimensions, len(params.Replicas(x.Graph()))
 		if len(dims) < lead+2 {
 			panic(fmt.Errorf("a dense layer takes [batch, features], or [batch, positions..., features], after %d axes of replicas", lead))
 		}
 		if len(dims) == lead+2 {
-			return p.layers.Dense(s, x, units)
+			return dense.Dense(s, x, units)
 		}
 		examples := dims[:lead+1]
 		rows := graph.Reshape(x, slices.Concat(dims[:lead], []int{-1, dims[len(dims)-1]})...)
-		y := meansOverPositions(x.Graph(), examples, func() *graph.Node { return p.layers.Dense(s, rows, units) })
+		y := meansOverPositions(x.Graph(), examples, func() *graph.Node { return dense.Dense(s, rows, units) })
 		if y == nil {
 			return nil
 		}

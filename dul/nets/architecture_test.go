@@ -328,7 +328,7 @@ func TestLayersOfGoMLX(t *testing.T) {
 	}
 }
 
-// A head takes the place of one dense layer, and a network with none or two at its scope is refused.
+// A network with no last layer, or two at its scope, is refused where one is needed.
 func TestOneHead(t *testing.T) {
 	for count, want := range []string{"has 0 there; build its last layer", "", "has 2 there"} {
 		f := nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
@@ -339,8 +339,7 @@ func TestOneHead(t *testing.T) {
 			}
 			return y
 		}}
-		network := must.Get(nets.WithHead(f, baselines.Deterministic{}, baselines.MFVI{InitStd: 0.1}))(t)
-		m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Gaussian{}, 1))(t)
+		m := must.Get(nets.New(fixtures.Backend(t), nets.Headless{Network: must.Get(f.Over(baselines.Deterministic{}))(t)}, likelihood.Gaussian{}, 1))(t)
 		_, err := predict.Sample(t.Context(), m, nets.Rows([]float64{1, 2}, 1), predict.Options{Samples: 1})
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%d heads: the error is %v", count, err)

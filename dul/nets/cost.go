@@ -33,6 +33,7 @@ func Parameters(backend compute.Backend, network Network, channels, height, widt
 	images := shapes.Make(dtypes.Float32, channels, 1, height, width)
 	err := Build(backend, store, func(s *model.Scope, in []*graph.Node) {
 		s.Store().SetTraining(in[0].Graph(), true) // some families predict only once trained
+		*params.FactsOf(in[0].Graph()) = params.Facts{Images: true, Examples: 1}
 		apply(network, s, in[0], classes)
 		for v := range store.IterVariables() {
 			if role := params.RoleOf(v, store); role != "" && v.Trainable {

@@ -155,6 +155,7 @@ func (p Pixels) Check() error {
 // (Pixels.Check).
 func (p Standardization) Images(x *graph.Node, dtype dtypes.DType) *graph.Node {
 	x.AssertRank(4)
+	params.FactsOf(x.Graph()).Images = true
 	channels := x.Shape().Dim(1)
 	factors, offsets := make([]float64, channels), make([]float64, channels)
 	for i := range factors {

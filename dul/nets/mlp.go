@@ -16,6 +16,16 @@ type Layers interface {
 	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
 }
 
+// A Process is a family whose last layer is a Gaussian process f on the features of the other layers: baselines.SNGP or DUE.
+type Process interface {
+	Layers
+	// Head is the last layer, [..., batch, in] -> [..., batch, units]. Networks build it in the place of Dense at the scope
+	// "output" below their own.
+	Head(s *model.Scope, x *graph.Node, units int) *graph.Node
+	// Moments returns the mean of f, [..., batch, units], and its variance, [..., batch, 1] or [..., batch, units].
+	Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node)
+}
+
 // layersOf are the layers of a field of a network in the scope s. It panics if there
 // are none.
 func layersOf(field string, layers Layers, s *model.Scope) positions {
@@ -65,7 +75,7 @@ func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.No
 // Moments returns the mean and the variance of the outputs, [..., batch, outputs]; the variance may be [..., batch, 1].
 // It panics if the head has no method Moments, as a Gaussian process has.
 func (m ResidualMLP) Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node) {
-	head, is := m.Head.(gaussianHead)
+	head, is := m.Head.(Process)
 	if !is {
 		panic(fmt.Errorf("nets.ResidualMLP: a head of type %T has no moments", m.Head))
 	}
@@ -83,10 +93,4 @@ func (m ResidualMLP) features(s *model.Scope, x *graph.Node) *graph.Node {
 		h = graph.Add(h, ops.ReLU(layers.Dense(s.In("block_%d", i), h, m.Width)))
 	}
 	return h
-}
-
-// A gaussianHead is a family whose outputs are Gaussian given its input: their
-// means, [..., batch, outputs], and variances, [..., batch, 1] or [..., batch, outputs].
-type gaussianHead interface {
-	Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node)
 }

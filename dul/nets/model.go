@@ -224,12 +224,21 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		}
 	}
 	m.checkInput(x)
+	facts := m.facts(x)
+	heads := headsOf(x.Graph())
+	heads.built = 0
 	y := apply(m.Network, s, x, outputs)
 	if raw := params.Raw(s); len(raw) > 0 && m.Replicas > 0 {
 		panic(fmt.Errorf("the network has variable %s, which its %d replicas would share; make it by params.New, which gives each replica its own, or make a model for each seed by nets.New", raw[0], m.Replicas))
 	}
 	if m.Likelihood == nil { // of a part of the network, see With
 		return y
+	}
+	if facts.NeedsHead && s.Store().IsTraining(x.Graph()) { // predict.Marginals has another likelihood, and no Process.Head
+		if _, gaussian := m.Likelihood.(likelihood.Gaussian); !gaussian && !facts.Classes {
+			panic(fmt.Errorf("a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", m.Likelihood))
+		}
+		heads.check(m.Network)
 	}
 	if y.Shape().Dim(-1) != outputs {
 		panic(fmt.Errorf("the network of type %T has outputs of shape %s, where the likelihood of type %T needs %d for each input", m.Network, y.Shape(), m.Likelihood, outputs))
@@ -238,6 +247,19 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		panic(err)
 	}
 	return y
+}
+
+// facts tells the layers what they may have to know of the model.
+func (m *Model) facts(x *graph.Node) *params.Facts {
+	facts, dims, batch := params.FactsOf(x.Graph()), x.Shape().Dimensions, len(m.LeadingAxes())
+	_, facts.Classes = m.Likelihood.(likelihood.Classification)
+	if facts.Images {
+		batch = 1
+	}
+	if len(dims) > batch {
+		facts.Inputs = x.Shape().Size() / max(m.Count()*dims[batch], 1)
+	}
+	return facts
 }
 
 // outputCount is the number of outputs for each input: that of the likelihood, or of the model that With was called for.

@@ -291,12 +291,12 @@ func TestResidualSumErrors(t *testing.T) {
 // The features before the last layer are those of the family's own normalisation, whose bound large scales reach.
 func TestHeadlessResNet(t *testing.T) {
 	family := baselines.SpectralNormed{}
-	apply := func(layers nets.ConvLayers) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+	apply := func(network nets.Network) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 		return func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-			return tiny(layers).Apply(s.In("model").In("network"), in["x"], 5)
+			return network.Apply(s.In("model").In("network"), in["x"], 5)
 		}
 	}
-	values, _ := fixtures.Explore(t, fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(4, 4)), 3, 2, 8, 8)}, apply(family))
+	values, _ := fixtures.Explore(t, fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(4, 4)), 3, 2, 8, 8)}, apply(tiny(family)))
 	for path, v := range values {
 		if strings.HasSuffix(path, "/scale") {
 			values[path] = v.Scale(100)
@@ -305,8 +305,8 @@ func TestHeadlessResNet(t *testing.T) {
 	outputs := func(f func(s *model.Scope, in fixtures.Nodes) *graph.Node) fixtures.Array {
 		return fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{f(s, in)} })[0]
 	}
-	whole := outputs(apply(family))
-	values["x"] = outputs(apply(nets.Headless{Layers: family}))
+	whole := outputs(apply(tiny(family)))
+	values["x"] = outputs(apply(nets.Headless{Network: tiny(family)}))
 	fixtures.Compare(t, "outputs", outputs(func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 		return family.Dense(s.In("model").In("network").In("output"), in["x"], 5)
 	}), whole, 1e-12)

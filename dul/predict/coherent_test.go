@@ -237,7 +237,7 @@ func TestCoherentIsRefused(t *testing.T) {
 		"clip":       {mlp(t, dul.Density{Clip: true}, 1), coherentInputs, seeded, "coherent draws with Clip"},
 		"noise":      {mlp(t, dul.Density{Noise: stochastic.Uniform01()}, 1), coherentInputs, seeded, "Noise of type stochastic.uniform01"},
 		"your own":   {mlp(t, noisy{}, 1), coherentInputs, seeded, "layer /model/network/hidden_0 of type predict_test.noisy"},
-		"DUE":        {newModel(t, nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.DUE{Start: start, Likelihood: baselines.Gaussian}, Width: 4, Depth: 1}, likelihood.Gaussian{}, 1), coherentInputs, seeded, "noise of shape (Float64)[4, 1], its own for each example"},
+		"DUE":        {newModel(t, nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.DUE{Start: start}, Width: 4, Depth: 1}, likelihood.Gaussian{}, 1), coherentInputs, seeded, "noise of shape (Float64)[4, 1], its own for each example"},
 		"images":     {classifier(t, baselines.MCDropout{}), photos(2), seeded, "its own for each example"},
 		"no seed":    {mlp(t, dul.Density{}, 1), coherentInputs, predict.Options{Coherent: true}, "needs a Seed"},
 		"statistics": {mlp(t, dul.Density{}, 1), coherentInputs, training, "no Training"},

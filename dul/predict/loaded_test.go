@@ -24,15 +24,11 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// exported trains a model for one epoch, finishes it if that is not nil, and returns
-// what Export writes of it.
-func exported(t *testing.T, m *nets.Model, data train.Dataset, finish func(*nets.Model) error) map[string]*tensors.Tensor {
+// exported trains a model for one epoch, and returns what Export writes of it.
+func exported(t *testing.T, m *nets.Model, data train.Dataset) map[string]*tensors.Tensor {
 	t.Helper()
 	fit := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: 4, LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, Schedule: train.Constant{Start: 1e-3}}}
 	must.Do(t, fit.Fit(context.Background(), m, data))
-	if finish != nil {
-		must.Do(t, finish(m))
-	}
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	must.Do(t, checkpoint.Export(m.Store, path, nil))
 	named, _ := must.Get2(checkpoint.ReadTensors(path))(t)
@@ -44,10 +40,9 @@ func TestLoadedModelsPredict(t *testing.T) {
 	images := train.Dataset{Inputs: photos(4), Labels: []int{0, 1, 2, 1}}
 	rows := train.Dataset{Inputs: nets.Rows([]float64{1, -1, 0.5, 2, 0, 3}, 2), Targets: []float64{1, 0, -1}}
 	type entry struct {
-		name   string
-		fresh  func() *nets.Model
-		data   train.Dataset
-		finish func(m *nets.Model) error // of the training
+		name  string
+		fresh func() *nets.Model
+		data  train.Dataset
 	}
 	var all []entry
 	for _, f := range append(convFamilies, []struct {
@@ -59,49 +54,22 @@ func TestLoadedModelsPredict(t *testing.T) {
 	}...) {
 		all = append(all, entry{f.name, func() *nets.Model {
 			return newModel(t, nets.MLP{Layers: f.layers, Widths: []int{3}}, likelihood.Gaussian{}, 1)
-		}, rows, nil})
+		}, rows})
 	}
 	// Those with running statistics of their own, of images too, where all have those of batch normalisation.
 	for name, layers := range map[string]nets.ConvLayers{"Density, mean energy": dul.Density{MeanEnergy: true}, "spectral norm": baselines.SpectralNormed{}} {
 		all = append(all, entry{name + ", images", func() *nets.Model {
 			return newModel(t, nets.ResNet{Layers: layers, Blocks: []int{1}, Widths: []int{2}, Stem: 2}, likelihood.Categorical{Classes: classes}, 1)
-		}, images, nil})
+		}, images})
 	}
 	// Gaussian processes, whose covariance SNGP finds after the training.
-	const head = "/model/network/output"
-	gaussian := baselines.SNGP{Examples: rows.Len(), RandomFeatures: 5, Plain: true, Likelihood: baselines.Gaussian}
 	start := []baselines.Inducing{{Points: []float64{0.3, -1, 2, 0.5}, LengthScale: 1.5}} // of two features
-	for _, c := range []struct {
-		name   string
-		head   nets.Layers
-		finish func(m *nets.Model) error
-	}{
-		{"SNGP", gaussian, func(m *nets.Model) error {
-			noise, err := m.NoiseVariances()
-			if err != nil {
-				return err
-			}
-			return gaussian.Posterior(m.Store, head, noise...)
-		}},
-		{"DUE", baselines.DUE{Start: start, Likelihood: baselines.Gaussian}, nil},
-	} {
-		all = append(all, entry{c.name, func() *nets.Model {
-			network := nets.ResidualMLP{Layers: baselines.SpectralNormed{}, Head: c.head, Width: 2, Depth: 1}
-			return newModel(t, network, likelihood.Gaussian{}, 1)
-		}, rows, c.finish})
-	}
-	softmax := baselines.SNGP{Examples: images.Len(), RandomFeatures: 5}
-	for _, c := range []struct {
-		name   string
-		layers nets.ConvLayers
-		finish func(m *nets.Model) error
-	}{
-		{"SNGP, images", softmax, func(m *nets.Model) error { return softmax.Posterior(m.Store, head) }},
-		{"DUE, images", baselines.DUE{Start: start}, nil},
-	} {
-		all = append(all, entry{c.name, func() *nets.Model {
-			return newModel(t, nets.ResNet{Layers: c.layers, Blocks: []int{1}, Widths: []int{2}, Stem: 2}, likelihood.Categorical{Classes: classes}, 1)
-		}, images, c.finish})
+	for name, layers := range map[string]nets.ConvLayers{"SNGP": baselines.SNGP{RandomFeatures: 5}, "DUE": baselines.DUE{Start: start}, "DUE, k-means": baselines.DUE{Inducing: 2}} {
+		all = append(all, entry{name, func() *nets.Model {
+			return newModel(t, must.Get(nets.MLP{Widths: []int{2}}.Over(layers))(t), likelihood.Gaussian{}, 1)
+		}, rows}, entry{name + ", images", func() *nets.Model {
+			return newModel(t, nets.ResNet{Layers: layers, Blocks: []int{1}, Widths: []int{2}, Stem: 2}, likelihood.Categorical{Classes: classes}, 1)
+		}, images})
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,10 +77,10 @@ func TestLoadedModelsPredict(t *testing.T) {
 				fixtures.SkipShortOffGo(t)
 			}
 			trained, fresh := c.fresh(), c.fresh()
-			named := exported(t, trained, c.data, c.finish)
+			named := exported(t, trained, c.data)
 			other := c.fresh()
 			must.Do(t, checkpoint.SetTensors(other.Store, named))
-			exported(t, other, c.data, c.finish) // whose training leaves the tensors as they are
+			exported(t, other, c.data) // whose training leaves the tensors as they are
 			must.Do(t, checkpoint.SetTensors(fresh.Store, named))
 			trained.Host, fresh.Host = nil, nil // whose noise has moved on
 			must.Do(t, trained.Store.SetRNGStateFromSeed(2))
@@ -145,7 +113,7 @@ func TestLoadedFilesOfOtherModels(t *testing.T) {
 	of := func(layers nets.Layers, l likelihood.Likelihood, widths ...int) *nets.Model {
 		return newModel(t, nets.MLP{Layers: layers, Widths: widths}, l, 1)
 	}
-	named := exported(t, of(dul.Density{}, likelihood.Gaussian{}, 20), data, nil)
+	named := exported(t, of(dul.Density{}, likelihood.Gaussian{}, 20), data)
 	for _, c := range []struct {
 		name string
 		m    *nets.Model

@@ -299,10 +299,7 @@ func TestErrors(t *testing.T) {
 // are several seeds.
 func sparse(t *testing.T, seeds ...uint64) *nets.Model {
 	t.Helper()
-	head := baselines.DUE{
-		Start:      []baselines.Inducing{{Points: []float64{0, 1, 2, 2, 1, 0}, LengthScale: 1}},
-		Likelihood: baselines.Gaussian,
-	}
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: []float64{0, 1, 2, 2, 1, 0}, LengthScale: 1}}}
 	network := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: head, Width: 2, Depth: 1}
 	return newModel(t, network, likelihood.Gaussian{}, seeds...)
 }
@@ -312,8 +309,8 @@ func sparse(t *testing.T, seeds ...uint64) *nets.Model {
 func TestMarginals(t *testing.T) {
 	ctx := context.Background()
 	x := []nets.Inputs{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 3}, 1)}
-	headless := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Headless{}, Width: 2, Depth: 1}
 	joint := sparse(t, 1, 2)
+	headless := nets.Headless{Network: joint.Network}
 	together := must.Get(predict.Marginals(ctx, joint, x...))(t)
 	features := must.Get(predict.SampleReplicas(ctx, joint.With(headless), x, predict.Options{Samples: 1}))(t)
 	for r, seed := range []uint64{1, 2} {

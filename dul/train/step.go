@@ -102,7 +102,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 		conv.UseBFloat16(g)
 	}
 	s := m.Scope(root)
-	outputs := m.Apply(s, x)
+	outputs := e.apply(s, x)
 	m.CheckOutputs(s, outputs, weights.Shape().Dim(-2))
 	classes, _ := m.Likelihood.(likelihood.Classification)
 	if e.WeightEnergies {

@@ -167,6 +167,8 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 // If Checkpoints.Folder has a checkpoint, the run resumes from the latest. Otherwise Fit starts at the model's present
 // parameters, with step 0 of the schedule and new optimizer state, also for a model that was trained before.
 //
+// At its end Fit finishes layers that need it, such as a Gaussian process (see params.Facts), and joins their error to its own.
+//
 // If ctx is cancelled, Fit saves a checkpoint and returns an error that wraps ctx's. If a replica diverges, the others
 // are trained to the end, and Fit returns a *DivergedError. A replica has diverged if a parameter, the objective or a
 // part of it is NaN or infinite, or if the objective exceeds 1e6 (1 + |first|). first is its value at the first step of
@@ -185,6 +187,7 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 		t.Notes = func(string) {}
 	}
 	r := &run{Trainer: t, model: m, data: data}
+	r.features = func(int) ([][]float64, error) { return r.untrainedFeatures(ctx) }
 	if err := r.checkData(); err != nil {
 		return err
 	}
@@ -212,7 +215,14 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	if err := r.takeBest(); err != nil {
 		return err
 	}
-	return r.divergence()
+	err = r.divergence()
+	if errors.As(err, &diverged) && len(diverged.Diverged) == m.Count() {
+		return err
+	}
+	if unfinished := r.finish(); unfinished != nil {
+		return errors.Join(err, unfinished)
+	}
+	return err
 }
 
 // A run is the state of one call of Fit.
@@ -221,6 +231,7 @@ type run struct {
 	model      *nets.Model
 	data       []Dataset // of each replica
 	orders     []*order  // of each replica
+	features   func(width int) ([][]float64, error)
 	source     source
 	epochSteps int     // steps of an epoch
 	steps      int     // of the run

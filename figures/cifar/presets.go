@@ -136,7 +136,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	if r.steps {
 		recipe.Schedule = train.Steps{Start: r.rate, Factor: 0.2, At: []float64{60. / 200, 120. / 200, 160. / 200}}
 	}
-	if t.Noise && m.Process == nil { // a process averages over draws of its own
+	if t.Noise && !m.IsProcess() { // a process averages over draws of its own
 		recipe.Samples = s.samples
 	}
 	if t.Energies {
@@ -146,7 +146,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		}
 	}
 	network := s.network
-	if s.wide && m.Process != nil {
+	if s.wide && m.IsProcess() {
 		network.Dropout = 0.3
 	}
 	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}}
@@ -198,14 +198,12 @@ func (s settings) rates(d Images, m experiment.Method) rates {
 	case d.Name == CIFAR100:
 		r.decay = 2e-4
 	}
-	if _, is := m.Layers.(baselines.MFVI); is {
+	switch m.Layers.(type) {
+	case baselines.MFVI:
 		r.rate = 0.01
-	}
-	switch m.Process.(type) {
-	case nil:
-	case methods.DUEProcess:
+	case baselines.DUE:
 		r = rates{rate: 0.1, decay: 5e-4, batch: 128, steps: true}
-	default:
+	case nets.Process:
 		r = rates{rate: 0.05, decay: 5e-4, batch: 128, steps: true}
 	}
 	return r
@@ -305,7 +303,7 @@ func (c choice) in(preset experiment.Preset) experiment.Preset {
 		m = methods.Values(m)
 		switch c.option {
 		case lengthScale:
-			m.Process = methods.SNGPProcess{LengthScale: c.value}
+			m.Layers = baselines.SNGP{LengthScale: c.value}
 		case processRate:
 		default:
 			m.Layers, _ = methods.WithNoise(m.Layers, c.value)

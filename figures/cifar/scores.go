@@ -304,12 +304,7 @@ func featureGaussians(ctx context.Context, m *nets.Model, d experiment.Data) (ma
 
 // featuresOf are the features before the last layer of a trained network at some images, [N*width] row-major.
 func featuresOf(ctx context.Context, m *nets.Model, images train.Dataset) (features []float64, width int, err error) {
-	network, is := m.Network.(nets.ResNet)
-	if !is {
-		return nil, 0, fmt.Errorf("cifar: features of a network of type %T, which is no nets.ResNet", m.Network)
-	}
-	network.Layers = nets.Headless{Layers: network.Layers}
-	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1})
+	found, err := predict.Sample(ctx, m.With(nets.Headless{Network: m.Network}), images.Inputs, predict.Options{Samples: 1})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -15,7 +14,7 @@ import (
 
 // Check returns an error that lists everything wrong with the experiment that shows without reading data: settings that are
 // missing, infinite, useless or contradict each other. It calls the method Check() error of each part that has one, such as a
-// Source, a likelihood, a Process or an optimizer. An Engine checks all experiments, and then their data and networks, before
+// Source, a likelihood or an optimizer. An Engine checks all experiments, and then their data and networks, before
 // it trains any.
 func (e Experiment) Check() error {
 	var all problems
@@ -23,14 +22,12 @@ func (e Experiment) Check() error {
 	all.add(checkSource(t.Data))
 	all.need(t.Network != nil, "Task.Network is nil; give one, such as nets.MLP{Widths: []int{50, 50}}")
 	all.need(t.Likelihood != nil, "Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
-	all.need(m.Layers != nil || m.Process != nil, "Method has neither Layers nor a Process")
-	all.need(m.Layers == nil || m.Process == nil, "Method has Layers and a Process; a process brings its own layers, so leave Layers out")
+	all.need(m.Layers != nil, "Method has no Layers; give some, such as dul.Density{}")
 	all.need(m.Members == 0 || m.Members > 1, "Method.Members is %d; leave it out for a single network, or set it to at least 2", m.Members)
 	if t.Data != nil {
 		splits := t.Data.Splits()
 		all.need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
 	}
-	all.add(checkItself(m.Process))
 	if m.Program != nil {
 		all.add(checkProgram(m.Program, e))
 	}
@@ -38,19 +35,15 @@ func (e Experiment) Check() error {
 	for i, metric := range t.Metrics {
 		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
-	layers := m.Layers
-	if m.Process != nil {
-		layers = m.Process.Hidden() // the layers below the process
-		_, gaussian := t.Likelihood.(likelihood.Gaussian)
+	if m.IsProcess() {
 		_, mlp := t.Network.(nets.MLP)
 		_, residual := t.Network.(nets.ResidualMLP)
 		classes := isClassification(t.Likelihood)
-		all.need(gaussian || classes || t.Likelihood == nil, "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
 		all.need(mlp || residual || classes || t.Network == nil, "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
 		all.need(!r.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	}
-	if layers != nil && t.Network != nil {
-		_, err := t.Network.Over(layers)
+	if m.Layers != nil && t.Network != nil {
+		_, err := t.Network.Over(m.Layers)
 		all.need(err == nil, "Task.Network: %w", err)
 	}
 	err := r.Settings.Check(t.Likelihood)
@@ -87,7 +80,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	if _, outside, _ := spec.Of(struct{ Network, Layers any }{e.Task.Network, e.Method.Layers}, ""); !own && !outside && !e.Recipe.Coherent {
 		return nil
 	}
-	if e.Method.Process != nil {
+	if e.Method.IsProcess() {
 		e.Method.Layers = baselines.Deterministic{}
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
@@ -112,8 +105,8 @@ func (e Experiment) takesReplicas() bool {
 	if e.Method.Program != nil || e.Task.After != nil {
 		return false
 	}
-	if e.Method.Process != nil {
-		return !isClassification(e.Task.Likelihood)
+	if e.Method.IsProcess() && isClassification(e.Task.Likelihood) {
+		return false
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	return err == nil && nets.TakesReplicas(network)

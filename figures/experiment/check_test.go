@@ -100,8 +100,7 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		{"no data", small(none), func(e *experiment.Experiment) { e.Task.Data = nil }, "Task.Data is nil"},
-		{"no layers", small(nil), func(e *experiment.Experiment) {}, "neither Layers nor a Process"},
-		{"layers and a process", small(none), func(e *experiment.Experiment) { e.Method.Process = methods.SNGPProcess{} }, "a process brings its own layers"},
+		{"no layers", small(nil), func(e *experiment.Experiment) {}, "Method has no Layers"},
 		{"a split too many", small(none), func(e *experiment.Experiment) { e.Split = 3 }, "Split is 3; the data have 3 splits"},
 		{"layers in the network", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Layers: none} }, "Task.Network: the network has Layers"},
 		{"no epochs", small(none), func(e *experiment.Experiment) { e.Recipe.Epochs = 0 }, "Recipe.Epochs is 0"},
@@ -117,7 +116,7 @@ func TestRefused(t *testing.T) {
 		{"augmentation of a table", small(none), func(e *experiment.Experiment) { e.Recipe.Augmentation = datasets.Augmentation{Flip: true} }, "is for images"},
 		{"early stopping without held-out data", small(none), func(e *experiment.Experiment) { e.Recipe.EarlyStopping = true }, "the data have none"},
 		{"an ensemble of one", small(none), func(e *experiment.Experiment) { e.Method.Members = 1 }, "Method.Members is 1; leave it out"},
-		{"more inducing points than examples", small(nil), func(e *experiment.Experiment) { e.Method.Process = methods.DUEProcess{Inducing: 37} }, "needs 37 training examples, for its inducing points, and there are 36"},
+		{"more inducing points than examples", small(baselines.DUE{Inducing: 37}), func(e *experiment.Experiment) {}, "need 37 training examples, for their inducing points, and there are 36"},
 		{"equal targets", small(none), func(e *experiment.Experiment) {
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
 		}, "all 4 training targets of the split are 1"},
@@ -139,16 +138,14 @@ func TestRefused(t *testing.T) {
 				return params.Dense(s.In("output"), x, outputs)
 			}}
 		}, "Task.Network has nothing of the Method's layers: build its layers by layers.Dense"},
-		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = methods.DUEProcess{} }, "0 inducing points"},
+		{"no inducing points", small(baselines.DUE{}), func(e *experiment.Experiment) {}, "0 inducing points"},
 		{"a class that is no number", small(none), func(e *experiment.Experiment) {
 			e.Task.Data, e.Task.Likelihood = experiment.Table{Set: labels, Classes: 9}, likelihood.Categorical{Classes: 9}
 		}, "the label of example"},
 		{"a classification of an earlier version", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = former{} }, "replace it by LogProbabilities"},
 		{"a layer that returns nothing", small(nothing{}), func(e *experiment.Experiment) {}, "layer /model/network/hidden_0 of type experiment_test.nothing, for inputs (Float32)[7, 2]: it returned nil"},
 		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
-		{"a process for another likelihood", small(nil), func(e *experiment.Experiment) {
-			e.Method.Process, e.Task.Likelihood = methods.SNGPProcess{}, likelihood.StudentT{}
-		}, "is for likelihood.Gaussian or for classes, not for a likelihood.StudentT"},
+		{"a process for another likelihood", small(baselines.SNGP{}), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.StudentT{Nu: 4} }, "is for likelihood.Gaussian or for classes, not for a likelihood.StudentT"},
 		{"inputs of another shape", small(none), func(e *experiment.Experiment) {
 			other := line(2, 1)
 			other.Inputs = nets.Rows([]float64{1, 2, 3, 4}, 2)
@@ -160,7 +157,7 @@ func TestRefused(t *testing.T) {
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), HeldOut: other, Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
 		}, "the held-out data: an input is nets.Floats of shape [2]"},
 		{"draws that are not coherent", small(noisyRows{}), func(e *experiment.Experiment) { e.Recipe.Coherent = true }, "the layer has no coherent draws"},
-		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = methods.SNGPProcess{}, true }, "nor for Gaussian processes"},
+		{"coherent draws of a process", small(baselines.SNGP{}), func(e *experiment.Experiment) { e.Recipe.Coherent = true }, "nor for Gaussian processes"},
 		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
 		{"a layer that mixes the examples of a whole batch", small(ghost{}), func(e *experiment.Experiment) {}, "mixes the examples of a batch"},
 		{"a random number in a network", small(none), func(e *experiment.Experiment) {

@@ -24,7 +24,6 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 )
 
 // edited stands for an edit of the code below, as of a cell of a notebook.
@@ -276,9 +275,9 @@ func TestEditedRecipe(t *testing.T) {
 
 // Code that shows nowhere is known by its name, and a stored result of it is said to be as it was.
 func TestUnseenCode(t *testing.T) {
-	process, after := small(nil), small(baselines.Deterministic{})
-	type mine struct{ methods.SNGPProcess }
-	process.Method.Process, after.Task.After = mine{}, nothingAfter
+	type mine struct{ baselines.SNGP }
+	process, after := small(mine{}), small(baselines.Deterministic{})
+	after.Task.After = nothingAfter
 	for want, e := range map[string]experiment.Experiment{"densityuncertainty/figures/experiment_test.mine": process, "densityuncertainty/figures/experiment_test.nothingAfter": after} {
 		folder, said := t.TempDir(), ""
 		stored(t, folder, e)

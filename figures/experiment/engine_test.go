@@ -25,7 +25,6 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/trained"
 )
 
@@ -178,19 +177,19 @@ func TestDiverged(t *testing.T) {
 func TestProcessInOwnNetwork(t *testing.T) {
 	ctx := context.Background()
 	e := transformer(t, baselines.Deterministic{})
-	for name, process := range map[string]experiment.Process{"SNGP": methods.SNGPProcess{}, "DUE, from all examples": methods.DUEProcess{Inducing: 30}} {
-		list := must.Get(e.Task.Experiments(experiment.Adam(100, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
+	for name, process := range map[string]nets.Layers{"SNGP": baselines.SNGP{}, "DUE, from all examples": baselines.DUE{Inducing: 30}} {
+		list := must.Get(e.Task.Experiments(experiment.Adam(100, 16, 1e-2), 4, experiment.Method{Name: name, Layers: process}))(t)
 		found := must.Get(experiment.Run(ctx, list...))(t)
 		if !(found[0].Metrics["accuracy"] > 0.9) || !(found[0].Metrics["nll"] < 0.6) {
 			t.Errorf("%s: the metrics are %v", name, found[0].Metrics)
 		}
 	}
 	other := transformer(t, baselines.Deterministic{})
-	other.Method = experiment.Method{Name: "SNGP", Process: methods.SNGPProcess{}}
+	other.Method = experiment.Method{Name: "SNGP", Layers: baselines.SNGP{}}
 	other.Task.Network = nets.Func{Name: "elsewhere", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return attention(l, s.In("part"), x, outputs)
 	}}
-	must.GetErr(experiment.Run(ctx, other))(t, "takes the place of the dense layer at the scope /model/network/output")
+	must.GetErr(experiment.Run(ctx, other))(t, "the dense layer at the scope /model/network/output is needed")
 }
 
 // A likelihood of your own, without moments and classes, is measured by its own density.

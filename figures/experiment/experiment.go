@@ -21,7 +21,6 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
@@ -106,49 +105,14 @@ type Method struct {
 	// Key is what tables, files and flags call the method, such as "density"; see ID. It is no part of the identity.
 	Key string `experiment:"-"`
 	// Name is the heading of the method's columns. It is shown, and is no part of the identity.
-	Name   string `experiment:"-"`
+	Name string `experiment:"-"`
+	// Layers are the family of all layers. Of a nets.Process, such as baselines.SNGP, the last one is a Gaussian process.
 	Layers nets.Layers
 	// Members is the number of networks whose mixture is the prediction, each with its own seed: at least 2, or 0 for a
 	// single network.
 	Members int
-	// Process, if not nil, is a Gaussian process that replaces the network's last layer.
-	Process Process
 	// Program, if not nil, carries out the experiment instead of the engine; After must then be nil.
 	Program Program `experiment:"Sampler"`
-}
-
-// A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
-// training data before it is built, and needs a further step after training.
-type Process interface {
-	// Examples is how many training examples it needs at least.
-	Examples() int
-	// Hidden is the family of the layers below.
-	Hidden() nets.Layers
-	// Head makes the last layer.
-	Head(t HeadTask) (Head, error)
-	// Draws says that predictions of classes are drawn, and differ from draw to draw. Those of a regression have a closed
-	// form.
-	Draws() bool
-}
-
-// A HeadTask has what a head is made from.
-type HeadTask struct {
-	Train      train.Dataset
-	Likelihood likelihood.Likelihood // likelihood.Gaussian or a likelihood.Classification
-	Seeds      []uint64
-	// Features returns the features that each replica of the untrained network gives to training inputs, row-major with
-	// width columns.
-	Features func() (features [][]float64, width int, err error)
-}
-
-// A Head is the last layer of a network.
-type Head struct {
-	// Layers has the last layer as its Dense. With images it is the family of all layers.
-	Layers nets.Layers
-	// Finish is called after training, with the noise variance of each replica of a regression.
-	Finish func(store *model.Store, noiseVariances ...float64) error
-	// KeepOutputs keeps the outputs of a classification with its predictions, for scores by their size.
-	KeepOutputs bool
 }
 
 // A Program carries out an experiment instead of the engine, such as HMC, which draws networks, or active learning, which chooses what
@@ -252,6 +216,12 @@ func (p *Predictions) of(e Experiment) {
 	for i := range p.Sets {
 		p.Sets[i].Likelihood = l
 	}
+}
+
+// IsProcess says whether the networks' last layer is a Gaussian process.
+func (m Method) IsProcess() bool {
+	_, is := m.Layers.(nets.Process)
+	return is
 }
 
 // members is the number of networks.

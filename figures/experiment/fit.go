@@ -38,9 +38,8 @@ type fit struct {
 	fitted   int         // how many trainings a Program has asked for
 	fitting  atomic.Bool // whether one of them goes on
 
-	models      []*nets.Model // one with replicas, or one for each member
-	keepOutputs bool          // whether the head of a Gaussian process asks for it
-	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
+	models []*nets.Model // one with replicas, or one for each member
+	speed  float64       // training examples a second, of all replicas together; 0 while it is not known
 }
 
 // first is an experiment that tells all but split and seed.
@@ -91,46 +90,26 @@ func (f *fit) together() int {
 // trainModel trains one model: all networks as its replicas, or one member.
 func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Dataset, member int) error {
 	e := f.first()
-	network, head, err := e.network(sets[0], seeds, func() ([][]float64, int, error) { return f.features(ctx, seeds, sets) })
+	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err != nil {
 		return err
 	}
-	f.keepOutputs = head.KeepOutputs && isClassification(f.likelihood())
 	m, err := f.newModel(network, f.likelihood(), seeds)
 	if err != nil {
 		return err
 	}
 	err = f.trainer(ctx, m, member).Fit(ctx, m, sets...)
 	var diverged *train.DivergedError
-	if err != nil && !errors.As(err, &diverged) {
+	var failed baselines.FailedReplicas
+	hasDiverged, hasFailed := errors.As(err, &diverged), errors.As(err, &failed)
+	if err != nil && !hasDiverged && !hasFailed {
 		return err
 	}
 	f.models = append(f.models, m)
-	if diverged != nil {
+	if hasDiverged {
 		for _, d := range diverged.Diverged {
 			f.list[d.Replica/f.members()].predictions.diverge(fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
 		}
-		if len(diverged.Diverged) == f.together() {
-			return nil
-		}
-	}
-	return f.finish(m, head)
-}
-
-// finish does what a Gaussian process needs after training. Replicas whose process has no Cholesky factor predict
-// nothing.
-func (f *fit) finish(m *nets.Model, head Head) error {
-	if head.Finish == nil {
-		return nil
-	}
-	noise, err := m.NoiseVariances()
-	if err != nil && !isClassification(m.Likelihood) {
-		return err
-	}
-	err = head.Finish(m.Store, noise...)
-	var failed baselines.FailedReplicas
-	if !errors.As(err, &failed) {
-		return err
 	}
 	for replica, why := range failed {
 		e := f.list[replica/f.members()]
@@ -185,7 +164,7 @@ func (f *fit) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.
 	}
 	var held []float64
 	e := f.first()
-	if epoch := at.Epoch - e.Recipe.PretrainEpochs; !at.Pretraining && e.data.HeldOut.Inputs != nil && e.Method.Process == nil && (epoch%f.scoredEvery() == 0 || epoch == e.Recipe.Epochs) {
+	if epoch := at.Epoch - e.Recipe.PretrainEpochs; !at.Pretraining && e.data.HeldOut.Inputs != nil && !e.Method.IsProcess() && (epoch%f.scoredEvery() == 0 || epoch == e.Recipe.Epochs) {
 		options := f.options()
 		options.Seed = new(uint64)
 		var err error
@@ -257,34 +236,6 @@ func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []ui
 	return nets.New(f.backend, network, l, seeds[0])
 }
 
-// Inducing points start among the features of the first startImages training images, computed in batches of startBatch.
-const startImages, startBatch = 1000, 100
-
-// features are the features that each replica of the untrained network gives to its training inputs.
-func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset) (features [][]float64, width int, err error) {
-	network, err := f.first().withHead(baselines.Headless{})
-	if err != nil {
-		return nil, 0, err
-	}
-	m, err := f.newModel(network, nil, seeds)
-	if err != nil {
-		return nil, 0, err
-	}
-	x, options := inputsOf(sets), predict.Options{Samples: 1, BatchSize: math.MaxInt, Training: m.Replicas == 0}
-	if f.first().group.images {
-		options.BatchSize = startBatch
-		x[0] = nets.First(x[0], startImages)
-	}
-	found, err := predict.SampleReplicas(ctx, m, x, options)
-	if err != nil {
-		return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
-	}
-	for _, p := range found {
-		features = append(features, p.Outputs[0])
-	}
-	return features, found[0].Width, nil
-}
-
 // inputsOf are the inputs of sets.
 func inputsOf(sets []train.Dataset) []nets.Inputs {
 	var all []nets.Inputs
@@ -307,7 +258,8 @@ func predictionOf(set Set, p *predict.Prediction) (s Prediction, err error) {
 // options are those of all predictions.
 func (f *fit) options() predict.Options {
 	e := f.first()
-	o := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: e.group.traits.Energies, KeepOutputs: f.keepOutputs, Coherent: e.Recipe.Coherent}
+	o := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: e.group.traits.Energies, Coherent: e.Recipe.Coherent}
+	o.KeepOutputs = e.Method.IsProcess() && !e.group.traits.Noise // for scores of classes by the size of their logits
 	if o.Coherent {
 		o.Seed = new(uint64) // the networks' own seeds tell their draws apart
 	}
@@ -383,7 +335,7 @@ func (f *fit) draw(ctx context.Context) ([][]*predict.Prediction, error) {
 			var found []*predict.Prediction
 			switch {
 			case err != nil:
-			case gaussian && first.Method.Process != nil:
+			case gaussian && first.Method.IsProcess():
 				found, err = predict.Marginals(ctx, m, inputs...)
 			default:
 				found, err = p.PredictReplicas(ctx, inputs...)

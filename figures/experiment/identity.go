@@ -30,14 +30,15 @@ import (
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
 //     name that it had, and with it the identity of stored results. `experiment:"+"` writes the fields of an embedded
 //     struct as if they were fields of the struct that it is in.
-//   - A Program is written as Method.Sampler, or with a method FormerDecision as Task.Decision: the fields of stored results.
+//   - A Program is written as Method.Sampler, or with a method FormerDecision as Task.Decision, and Layers that are a
+//     nets.Process as Method.Process: the fields of stored results.
 //   - More than 64 entries are written as their number and a digest.
 //   - A type or a nets.Func from outside this module has no name here, since its code may change. Instead the Spec has digests
 //     of what the experiment computes: of the graphs of loss, gradients, updates and prediction for seven examples and for the
 //     batches of training, and of the initial values; if the Source is from outside, of the data of all its splits; and of the
 //     results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed code the
-//     same. A Program, an After or a Process from outside is known by name and fields alone, and Engine.Notes says so if a
-//     stored result is used.
+//     same. A Program, an After or what a nets.Process from outside does after training is known by name and fields alone, and
+//     Engine.Notes says so if a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
@@ -49,10 +50,16 @@ func (e Experiment) Spec() ([]byte, error) {
 func (e Experiment) spec(ctx context.Context) (text []byte, outside bool, err error) {
 	e.Split, e.Seed = 0, 0
 	t, outside, err := spec.Of(e, "Experiment")
-	if _, is := e.Method.Program.(interface{ FormerDecision() }); is && err == nil { // its field was Task.Decision when results were stored
+	if _, decides := e.Method.Program.(interface{ FormerDecision() }); err == nil { // fields as they were when results were stored
 		method, task := t.(map[string]spec.Tree)["Method"].(map[string]spec.Tree), t.(map[string]spec.Tree)["Task"].(map[string]spec.Tree)
-		task["Decision"] = method["Sampler"]
-		delete(method, "Sampler")
+		if decides {
+			task["Decision"] = method["Sampler"]
+			delete(method, "Sampler")
+		}
+		if e.Method.IsProcess() {
+			method["Process"] = method["Layers"]
+			delete(method, "Layers")
+		}
 	}
 	if outside = outside || e.unseen() != nil; err == nil && outside {
 		t.(map[string]spec.Tree)["code"], err = e.code(ctx)
@@ -141,7 +148,11 @@ func idOf(group string, split int, seed uint64) string {
 
 // unseen are the names of the parts from outside whose code shows in no graph and no data.
 func (e Experiment) unseen() (names []spec.Tree) {
-	for _, part := range []any{e.Method.Program, e.Task.After, e.Method.Process} {
+	parts := []any{e.Method.Program, e.Task.After}
+	if e.Method.IsProcess() { // which does more than its graph shows
+		parts = append(parts, e.Method.Layers)
+	}
+	for _, part := range parts {
 		if !spec.Outside(part) {
 			continue
 		}
@@ -222,9 +233,9 @@ func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Dat
 
 // codeOf is a digest of what an experiment computes for data like these; see spec.Graph.Code.
 func codeOf(e Experiment, d Data) (string, error) {
-	network, err := e.anyNetwork(d)
+	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err != nil {
 		return "", err
 	}
-	return e.graph(network, d).Code(e.Recipe.Settings, e.Method.Process == nil)
+	return e.graph(network, d).Code(e.Recipe.Settings, !e.Method.IsProcess())
 }

@@ -23,7 +23,6 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 )
 
 // constant is a metric that is always the same.
@@ -164,9 +163,9 @@ func TestNetworksAreKept(t *testing.T) {
 		t.Errorf("energies of %v", layers)
 	}
 	process := e
-	process.Method = experiment.Method{Name: "SNGP", Process: methods.SNGPProcess{}}
+	process.Method = experiment.Method{Name: "SNGP", Layers: baselines.SNGP{}}
 	process.Recipe = experiment.Adam(2, 16, 1e-2)
-	must.GetErr(engine.Run(ctx, process))(t, "needs the training data")
+	must.GetErr(engine.Run(ctx, process))(t, "opens no Gaussian process")
 }
 
 // Kept networks predict more draws, in other batches, and another set, without training, as networks do that are trained for it.

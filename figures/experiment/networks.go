@@ -49,7 +49,7 @@ func (r *run) checkKept() error {
 		for _, g := range r.groups {
 			e := g.list[0]
 			all.need(e.Method.Program == nil, "the %s of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", kept.what, e.Method.Name, e.Task.Name, e.Method.Program)
-			all.need(kept.folder != r.Networks || e.Method.Process == nil, "the network of %s cannot be kept: its Gaussian process needs the training data; leave Engine.Networks out, or run the others alone", e.Method.Name)
+			all.need(kept.folder != r.Networks || !e.Method.IsProcess(), "the network of %s cannot be kept: package trained opens no Gaussian process; leave Engine.Networks out, or run the others alone", e.Method.Name)
 		}
 		for _, e := range r.order {
 			if e.result == nil || e.result.Diverged {
@@ -96,7 +96,7 @@ func (f *fit) keepNetworks(context.Context) error {
 // number of draws, the batch, and the sets. It is "" where networks cannot predict again what they did in their own run.
 func (e *planned) training(member int, version string) string {
 	var tree map[string]map[string]any
-	if e.Method.Program != nil || e.Method.Process != nil || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
+	if e.Method.Program != nil || e.Method.IsProcess() || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
 		return ""
 	}
 	delete(tree["Task"], "Data")

@@ -160,7 +160,7 @@ func (g *group) inspect(e Experiment, d Data) (err error) {
 	} else {
 		g.replicas = e.takesReplicas()
 	}
-	if e.Recipe.Coherent && (g.images || e.Method.Process != nil) {
+	if e.Recipe.Coherent && (g.images || e.Method.IsProcess()) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
 	return nil

@@ -51,7 +51,7 @@ func TestSpecsOfPresets(t *testing.T) {
 		{"cifar.ProcessorGrid", cifar.ProcessorGrid, cifar10},
 	} {
 		for _, m := range methods.All() {
-			if p.name == "uci.StoppedEarly" && (m.Process != nil || m.Equal(methods.SWAG)) {
+			if p.name == "uci.StoppedEarly" && (m.IsProcess() || m.Equal(methods.SWAG)) {
 				continue // they cannot be stopped early
 			}
 			e := must.Get(p.preset(p.data, m))(t)

@@ -281,8 +281,8 @@ func (e Experiment) checked(d Data) (_ Data, err error) {
 	if labels := d.Train.Labels; len(labels) > 1 && slices.Min(labels) == slices.Max(labels) {
 		return d, fmt.Errorf("all %d training labels of the split are %d, so that there is nothing to learn; leave the split out, or give other data", len(labels), labels[0])
 	}
-	if p := e.Method.Process; p != nil && p.Examples() > d.Train.Len() {
-		return d, fmt.Errorf("a Gaussian process of type %T needs %d training examples, for its inducing points, and there are %d", p, p.Examples(), d.Train.Len())
+	if p, is := e.Method.Layers.(interface{ LeastExamples() int }); is && p.LeastExamples() > d.Train.Len() {
+		return d, fmt.Errorf("layers of type %T need %d training examples, for their inducing points, and there are %d", p, p.LeastExamples(), d.Train.Len())
 	}
 	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
 		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -46,7 +44,7 @@ var methodTraits sync.Map
 // samples. It builds a small perceptron once and remembers the result. A likelihood of your own may be of labels or of up
 // to 8 target columns. It is an error if there are no layers or no likelihood, or if no network can be built.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
-	if m.Layers == nil && m.Process == nil {
+	if m.Layers == nil {
 		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
 	}
 	if l == nil {
@@ -88,7 +86,7 @@ func probed(e Experiment) (t Traits, first error) {
 // traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the
 // network or the likelihood.
 func traitsWith(e Experiment, d Data) (t Traits, err error) {
-	network, err := e.anyNetwork(d)
+	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err == nil {
 		t, err = e.look(d, network)
 	}
@@ -97,7 +95,7 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 
 // graph builds graphs of a network of the experiment.
 func (e Experiment) graph(network nets.Network, d Data) spec.Graph {
-	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && e.Method.Process == nil}
+	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && !e.Method.IsProcess()}
 }
 
 // look builds the graphs of training and of prediction, to see what there is in them.
@@ -109,9 +107,10 @@ func (e Experiment) look(d Data, network nets.Network) (t Traits, err error) {
 		for _, v := range spec.Trained(m.Store) {
 			t.parameters = append(t.parameters, parameter{strings.TrimPrefix(v.Path(), "/model/"), params.RoleOf(v, m.Store)})
 		}
+		// A Gaussian process predicts only once it was finished: a regression in closed form, and classes by draws if it trains by them.
+		t.Noise = e.Method.IsProcess() && isClassification(e.Task.Likelihood) && stochastic.HasNoise(outputs.Graph())
 	})
-	if err != nil || e.Method.Process != nil { // which predicts only once it was finished
-		t.Noise = e.Method.Process != nil && e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
+	if err != nil || e.Method.IsProcess() {
 		return t, err
 	}
 	b.Training = false
@@ -128,38 +127,4 @@ func (e Experiment) look(d Data, network nets.Network) (t Traits, err error) {
 		}
 	})
 	return t, err
-}
-
-// anyNetwork is the network of an experiment. The head of a Gaussian process is made for features that are made up.
-func (e Experiment) anyNetwork(d Data) (nets.Network, error) {
-	network, _, err := e.network(d.Train, []uint64{1}, func() (all [][]float64, width int, err error) {
-		headless, err := e.withHead(baselines.Headless{})
-		if err == nil {
-			err = spec.Graph{Network: headless, Data: d.Train}.Build(func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
-		}
-		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, max(200, e.Method.Process.Examples())*width)
-		for i := range features {
-			features[i] = rng.NormFloat64()
-		}
-		return [][]float64{features}, width, err
-	})
-	return network, err
-}
-
-// network is the network of an experiment. The head of a Gaussian process is made for training data, and for the features
-// that the untrained networks with these seeds give to them.
-func (e Experiment) network(d train.Dataset, seeds []uint64, features func() ([][]float64, int, error)) (n nets.Network, head Head, err error) {
-	if e.Method.Process == nil {
-		n, err = e.Task.Network.Over(e.Method.Layers)
-		return n, head, err
-	}
-	if head, err = e.Method.Process.Head(HeadTask{Train: d, Likelihood: e.Task.Likelihood, Seeds: seeds, Features: features}); err == nil {
-		n, err = e.withHead(head.Layers)
-	}
-	return n, head, err
-}
-
-// withHead is the network of a Gaussian process with another last layer.
-func (e Experiment) withHead(head nets.Layers) (nets.Network, error) {
-	return nets.WithHead(e.Task.Network, e.Method.Process.Hidden(), head)
 }

@@ -31,9 +31,9 @@ var (
 	// layer is wide.
 	DensityMixture = experiment.Method{Key: "density-rank1mix", Name: "Density, rank-1 mixture", Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}}
 	// SNGP is the spectral-normalised neural Gaussian process (Liu et al. 2020).
-	SNGP = experiment.Method{Key: "sngp", Name: "SNGP", Process: SNGPProcess{}}
+	SNGP = experiment.Method{Key: "sngp", Name: "SNGP", Layers: baselines.SNGP{}}
 	// DUE is deterministic uncertainty estimation (van Amersfoort et al. 2021).
-	DUE = experiment.Method{Key: "due", Name: "DUE", Process: DUEProcess{}}
+	DUE = experiment.Method{Key: "due", Name: "DUE", Layers: baselines.DUE{}}
 )
 
 // The methods that this project adds.
@@ -96,21 +96,17 @@ func (d Defaults) Fill(m experiment.Method) experiment.Method {
 	for _, family := range []nets.Layers{
 		dul.Density{InitStd: d.InitStd, PriorStd: 1, Energy: energy.LDL{}}, baselines.MFVI{InitStd: d.InitStd, PriorStd: d.MFVIPriorStd},
 		baselines.Rank1{InitStd: d.InitStd, PriorStd: 0.1}, baselines.MCDropout{Rate: 0.1}, baselines.VDropout{Alpha: d.VDropoutAlpha},
+		baselines.DUE{Inducing: d.Inducing}, baselines.SNGP{LengthScale: d.LengthScale},
 	} {
 		if filled, is := over(family, m.Layers); is {
 			m.Layers = filled
-		}
-	}
-	for _, process := range []experiment.Process{DUEProcess{Inducing: d.Inducing}, SNGPProcess{LengthScale: d.LengthScale}} {
-		if filled, is := over(process, m.Process); is {
-			m.Process = filled
 		}
 	}
 	return m
 }
 
 // over returns a struct with those fields of another that are not zero in the place of its own, if both are of one type.
-func over[T any](below, above T) (both T, is bool) {
+func over(below, above nets.Layers) (both nets.Layers, is bool) {
 	t, values := reflect.TypeOf(above), reflect.ValueOf(above)
 	if t == nil || t != reflect.TypeOf(below) {
 		return below, false
@@ -122,23 +118,17 @@ func over[T any](below, above T) (both T, is bool) {
 			fields.Field(i).Set(values.Field(i))
 		}
 	}
-	return fields.Interface().(T), true
+	return fields.Interface().(nets.Layers), true
 }
 
-// Values returns the method with values in the place of pointers as Layers and Process. Both are the same method.
+// Values returns the method with a value in the place of a pointer as Layers. Both are the same method.
 func Values(m experiment.Method) experiment.Method {
-	m.Layers, m.Process = indirect(m.Layers), indirect(m.Process)
-	return m
-}
-
-// indirect is the value that an interface holds a pointer to, if it could hold the value itself.
-func indirect[T any](held T) T {
-	if p := reflect.ValueOf(held); p.Kind() == reflect.Pointer && !p.IsNil() {
-		if value, is := p.Elem().Interface().(T); is {
-			return value
+	if p := reflect.ValueOf(m.Layers); p.Kind() == reflect.Pointer && !p.IsNil() {
+		if value, is := p.Elem().Interface().(nets.Layers); is {
+			m.Layers = value
 		}
 	}
-	return held
+	return m
 }
 
 // Released returns layers with the settings of the authors' code for what a user left open, which are the fields

@@ -132,12 +132,12 @@ func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
 // withoutLastLayer is the network of an experiment, which returns the input of its last layer. It is an error if the outputs of the
 // untrained network are not this layer's.
 func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data) (nets.Network, error) {
-	bare, err := e.Task.Network.Over(nets.Headless{Layers: e.Method.Layers})
-	network, networkErr := e.Task.Network.Over(e.Method.Layers)
+	network, err := e.Task.Network.Over(e.Method.Layers)
 	backend, backendErr := spec.Backend()
-	if err := errors.Join(err, networkErr, backendErr); err != nil {
+	if err := errors.Join(err, backendErr); err != nil {
 		return nil, err
 	}
+	bare := nets.Headless{Network: network}
 	m, err := nets.New(backend, network, e.Task.Likelihood, 1)
 	if err != nil {
 		return nil, err
@@ -176,8 +176,8 @@ func (s SWAGSampler) Check(e experiment.Experiment) error {
 	switch left := e.Recipe.Epochs - s.first(e); {
 	case left < 2:
 		return fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", left, s.Start)
-	case e.Method.Layers == nil:
-		return errors.New("methods.SWAGSampler draws all parameters of a network of Method.Layers, and there are none")
+	case e.Method.IsProcess():
+		return errors.New("methods.SWAGSampler draws all parameters of a network, and a Gaussian process has some that are not drawn; give other Method.Layers")
 	case e.Recipe.EarlyStopping:
 		return errors.New("methods.SWAGSampler is for the last epochs of a training; leave Recipe.EarlyStopping out")
 	}

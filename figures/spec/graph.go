@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -62,6 +63,8 @@ func (b Graph) Build(look func(m *nets.Model, s *model.Scope, outputs, nll *grap
 	return nets.Build(backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), b.Training)
+		facts := params.FactsOf(x.Graph())
+		facts.Examples, facts.Features = b.Data.Len(), madeUp
 		if b.Coherent {
 			stochastic.SetCoherent(x.Graph())
 		}
@@ -77,6 +80,15 @@ func (b Graph) Build(look func(m *nets.Model, s *model.Scope, outputs, nll *grap
 		}
 		look(m, s, outputs, nll)
 	}, x, answers)
+}
+
+// madeUp are features for the initial values of a Gaussian process.
+func madeUp(width int) ([][]float64, error) {
+	rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, 1000*width)
+	for i := range features {
+		features[i] = rng.NormFloat64()
+	}
+	return [][]float64{features}, nil
 }
 
 // checkedNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )
@@ -261,6 +262,7 @@ func typeName(v reflect.Value, path string) (string, error) {
 // formerNames are the names in identities of types that had another name.
 var formerNames = map[reflect.Type]string{
 	reflect.TypeFor[train.Constant](): "experiment.Constant", reflect.TypeFor[train.Cosine](): "experiment.Cosine", reflect.TypeFor[train.Steps](): "experiment.Steps",
+	reflect.TypeFor[baselines.SNGP](): "experiment.SNGP", reflect.TypeFor[baselines.DUE](): "experiment.DUE",
 }
 
 func (w *writer) pointerTree(v reflect.Value, path string) (Tree, error) {

@@ -55,7 +55,8 @@ func TestStretch(t *testing.T) {
 
 	// What the bound promises: c for the first layer, 1 + c for each of the others.
 	const bound, depth = 0.5, 3
-	residual := nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: bound}, Head: baselines.Headless{}, Width: stretchWidth, Depth: depth}
+	layers := baselines.SpectralNormed{Bound: bound}
+	residual := nets.Headless{Network: nets.ResidualMLP{Layers: layers, Head: layers, Width: stretchWidth, Depth: depth}}
 	if _, _, most := of(residual); most > 1.02*bound*math.Pow(1+bound, depth) {
 		t.Errorf("bounded layers stretch by %v", most)
 	}

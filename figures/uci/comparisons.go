@@ -105,7 +105,7 @@ func samplesTable(x *tables.Index) (report.Table, error) {
 	few := lines(paperGrid(SmallDatasets()...), "10 draws", nll, list)
 	for i, dataset := range SmallDatasets() {
 		for k, m := range list {
-			if m.Process == nil { // others are the same runs
+			if !m.IsProcess() { // others are the same runs
 				few[i].Cells[k] = few[i].Cells[k].(tables.Mean).Against(many.Of(Data{Name: dataset}, m))
 			}
 		}

@@ -114,7 +114,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	if t.Noise {
 		r.Samples = 10
 	}
-	r.Groups = s.groups(t, s.optimizer == adam || s.optimizer == "" && m.Process != nil)
+	r.Groups = s.groups(t, s.optimizer == adam || s.optimizer == "" && m.IsProcess())
 	if t.Energies {
 		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], s.energyScale
 	}

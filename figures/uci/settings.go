@@ -66,7 +66,7 @@ func releasedGrid(names ...string) experiment.Grid {
 func everywhere() experiment.Grid {
 	return experiment.Grid{Data: On(tableDatasets()...), List: func(d experiment.Source, m experiment.Method) (experiment.Experiments, error) {
 		name := d.(Data).Name
-		if !slices.ContainsFunc(Methods(), m.Equal) && !slices.Contains(SmallDatasets(), name) && (m.Process != nil || name == Year) {
+		if !slices.ContainsFunc(Methods(), m.Equal) && !slices.Contains(SmallDatasets(), name) && (m.IsProcess() || name == Year) {
 			return nil, nil
 		}
 		return paperGrid().Of(d, m), nil
@@ -92,7 +92,7 @@ func gapGrids() []experiment.Grid {
 func manySamples() experiment.Grid {
 	g := paperGrid(SmallDatasets()...)
 	g.Change = func(e *experiment.Experiment) {
-		if e.Method.Process == nil {
+		if !e.Method.IsProcess() {
 			e.Recipe.Samples = 1000
 		}
 	}

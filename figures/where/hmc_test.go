@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/methods"
 )
 
 // lines are examples of y = x + noise of deviation 0.1.
@@ -72,8 +71,8 @@ func TestHMCRefuses(t *testing.T) {
 		}
 	}
 	e := sampled(t, HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
-	e.Method.Layers, e.Method.Process = nil, methods.SNGPProcess{}
-	must.GetErr(experiment.Run(context.Background(), e))(t, "no Layers")
+	e.Method.Layers = baselines.SNGP{}
+	must.GetErr(experiment.Run(context.Background(), e))(t, "not drawn")
 }
 
 // Chains that do not move, as the noise is a millionth, have diverged, and the result says that no transition was accepted.

@@ -1,0 +1,92 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+)
+
+// apply applies the model in a graph that trains, and tells its layers about the training.
+func (r *run) apply(s *model.Scope, x *graph.Node) *graph.Node {
+	facts := params.FactsOf(x.Graph())
+	facts.Features, facts.Examples = r.features, r.data[0].Len()
+	if slices.ContainsFunc(r.data, func(d Dataset) bool { return d.Len() != facts.Examples }) {
+		facts.Examples = 0
+	}
+	return r.model.Apply(s, x)
+}
+
+// finish does what layers ask for after training. It builds the graph anew, since a run that resumes may have no step left.
+func (r *run) finish() error {
+	var facts *params.Facts
+	m, rows := r.model, r.rows()
+	var shape shapes.Shape
+	switch x := r.data[0].Inputs.(type) {
+	case nets.Floats:
+		shape = shapes.Make(m.DType, slices.Concat(m.LeadingAxes(), []int{rows}, x.Shape)...)
+	case nets.Pixels:
+		shape = shapes.Make(dtypes.Uint8, rows, x.Channels(), x.Height, x.Width)
+	}
+	err := nets.Build(m.Backend, m.Store, func(root *model.Scope, in []*graph.Node) {
+		x := in[0]
+		root.Store().SetTraining(x.Graph(), true)
+		if pixels, is := r.data[0].Inputs.(nets.Pixels); is {
+			x = pixels.Standardization.Images(x, m.DType)
+		}
+		r.apply(m.Scope(root), x)
+		facts = params.FactsOf(x.Graph())
+	}, shape)
+	if err != nil || facts.Finish == nil {
+		return err
+	}
+	if facts.Classes {
+		return facts.Finish()
+	}
+	noise, err := m.NoiseVariances()
+	if err != nil {
+		return err
+	}
+	return facts.Finish(noise...)
+}
+
+// Features of images are those of the first startImages, computed in batches of startBatch.
+const startImages, startBatch = 1000, 100
+
+// untrainedFeatures are params.Facts.Features.
+func (r *run) untrainedFeatures(ctx context.Context) (features [][]float64, err error) {
+	network, like := nets.Headless{Network: r.model.Network}, r.model
+	m, err := nets.New(like.Backend, network, nil, like.Seeds()[0])
+	if like.Replicas > 0 {
+		m, err = nets.NewReplicas(like.Backend, network, nil, like.Seeds()...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.DType = like.DType
+	options := predict.Options{Samples: 1, BatchSize: math.MaxInt, Training: like.Replicas == 0}
+	var x []nets.Inputs
+	for _, set := range r.data {
+		x = append(x, set.Inputs)
+	}
+	if _, images := x[0].(nets.Pixels); images {
+		options.BatchSize, x[0] = startBatch, nets.First(x[0], startImages)
+	}
+	found, err := predict.SampleReplicas(ctx, m, x, options)
+	if err != nil {
+		return nil, fmt.Errorf("features of the untrained network: %w", err)
+	}
+	for _, p := range found {
+		features = append(features, p.Outputs[0])
+	}
+	return features, nil
+}
