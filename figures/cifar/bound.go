@@ -232,6 +232,6 @@ func boundFigure(x *tables.Index) (report.Figure, error) {
 		report.LogAxis(axis, []float64{low, high})
 		axis.Min = low
 	}
-	f.Panels, f.Key = [][]*plot.Plot{{over, brings}}, report.Key(marks...)
+	f.Panels, f.Legend = [][]*plot.Plot{{over, brings}}, report.Legend(marks...)
 	return f, err
 }

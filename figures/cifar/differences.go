@@ -356,7 +356,7 @@ func judgedTable(x *tables.Index, part string, scaled bool, columns []string, of
 		}
 	}
 	t := comparedTable(part)
-	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
+	t.Columns, t.Legend = columns, report.LegendAgainst(methods.Density.Name)
 	for _, c := range all {
 		t.Rows = append(t.Rows, report.Row{Group: c.group, Name: c.name, Cells: of(c)})
 	}

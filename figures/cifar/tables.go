@@ -210,7 +210,7 @@ func (t classification) table(x *tables.Index) (report.Table, error) {
 	}{
 		t.settings.said(), t.what, slices.ContainsFunc(t.methods, methods.Ensemble.Equal), slices.ContainsFunc(t.methods, methods.SNGP.Equal), t.decayed != nil, methods.Ensemble.Members,
 	})
-	made.Name, made.Legend = t.name, report.MarksPaper
+	made.Name, made.Legend = t.name, report.LegendPaper
 	return fill(x, made, []column{ranked(accuracy), ranked(ece), ranked(nll)}, append(rows, papersRows(t.published, "The paper's numbers", "")...))
 }
 
@@ -243,7 +243,7 @@ func detectionTable(x *tables.Index) (report.Table, error) {
 	}
 	svhn := func(Images) string { return SVHN }
 	t := prose.Table("ood-svhn", paper.said())
-	t.Legend = report.MarksPaper
+	t.Legend = report.LegendPaper
 	return fill(x, t, []column{
 		of("SVHN AUPRC", "AUPRC", "auprc", svhn), of("SVHN AUROC", "AUROC", "auroc", svhn), of("Other CIFAR AUROC", "", "auroc", Images.other),
 		of("SVHN (1,083) AUROC", "", "auroc", func(Images) string { return SVHNExcerpt }),

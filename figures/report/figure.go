@@ -37,7 +37,7 @@ type Figure struct {
 	Caption       string         // what it shows and how it was made
 	Panels        [][]*plot.Plot // rows of columns; nil leaves a place empty
 	Width, Height vg.Length
-	Key           *plot.Legend // a legend for all panels, drawn below them; nil for none
+	Legend        *plot.Legend // a legend for all panels, drawn below them; nil for none
 	// LikeWidths gives the first column as much room for its data as the others have, whatever its labels take.
 	LikeWidths bool
 }
@@ -149,8 +149,8 @@ func (f Figure) draw(dc draw.Canvas) {
 	dc.SetColor(color.White)
 	dc.Fill(dc.Rectangle.Path())
 	grid := dc
-	if f.Key != nil {
-		grid = draw.Crop(dc, 0, 0, f.Key.Rectangle(dc).Size().Y+vg.Points(margin), 0)
+	if f.Legend != nil {
+		grid = draw.Crop(dc, 0, 0, f.Legend.Rectangle(dc).Size().Y+vg.Points(margin), 0)
 	}
 	tiles := draw.Tiles{Rows: len(f.Panels), Cols: len(f.Panels[0]),
 		PadTop: vg.Points(margin), PadBottom: vg.Points(margin), PadLeft: vg.Points(margin), PadRight: vg.Points(margin),
@@ -169,9 +169,9 @@ func (f Figure) draw(dc draw.Canvas) {
 			}
 		}
 	}
-	if f.Key != nil {
-		width := f.Key.Rectangle(dc).Size().X
-		f.Key.Draw(draw.Crop(dc, max(0, min((left+right-width)/2, dc.Max.X-width)-dc.Min.X), 0, vg.Points(margin), 0))
+	if f.Legend != nil {
+		width := f.Legend.Rectangle(dc).Size().X
+		f.Legend.Draw(draw.Crop(dc, max(0, min((left+right-width)/2, dc.Max.X-width)-dc.Min.X), 0, vg.Points(margin), 0))
 	}
 }
 

@@ -59,8 +59,8 @@ func MarkOf(name string, k int) Mark {
 // hollow has the outlines of the shapes of marks.
 var hollow = map[draw.GlyphDrawer]draw.GlyphDrawer{draw.CircleGlyph{}: draw.RingGlyph{}, draw.PyramidGlyph{}: draw.TriangleGlyph{}, draw.BoxGlyph{}: draw.SquareGlyph{}}
 
-// Key returns a legend of marks.
-func Key(marks ...Mark) *plot.Legend {
+// Legend returns a legend of marks.
+func Legend(marks ...Mark) *plot.Legend {
 	key := New("", "", "").Legend
 	key.Left = true
 	for _, m := range marks {
@@ -168,7 +168,7 @@ func (f Forest) Of(t Table) (Figure, error) {
 		Name: t.Name, Panels: InRows(panels, beside, nil), LikeWidths: f.Numbers, Width: vg.Points(forestWidth), Height: vg.Points(height + 12*float64(len(marks))),
 	}
 	if len(marks) > 1 {
-		picture.Key = Key(marks...)
+		picture.Legend = Legend(marks...)
 	}
 	return picture, nil
 }
@@ -196,7 +196,7 @@ func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (
 	if !f.Numbers {
 		open := byVerdict[NotSignificant]
 		open.Shape = draw.RingGlyph{}
-		picture.Key = Key(byVerdict[Better], byVerdict[Worse], open)
+		picture.Legend = Legend(byVerdict[Better], byVerdict[Worse], open)
 	}
 	return picture, nil
 }

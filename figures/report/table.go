@@ -19,7 +19,7 @@ type Table struct {
 	Caption string   // what one sees, in at most 40 words
 	Columns []string // headings, the first is that of the row names
 	Rows    []Row
-	// Legend explains the marks of the verdicts, such as MarksAgainst or MarksPaper. It is shown if a cell has one.
+	// Legend explains the marks of the verdicts, such as LegendAgainst or LegendPaper. It is shown if a cell has one.
 	Legend   string
 	Measured []string // how the numbers were measured, a paragraph each; readers unfold it
 	NotRun   []string // names of what is left out because its runs were not made
@@ -51,11 +51,11 @@ type Cell struct {
 // The marks of verdicts.
 var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
 
-// MarksPaper explains marks on numbers that are compared with published ones (see tables.Printed.Away).
-const MarksPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
+// LegendPaper explains marks on numbers that are compared with published ones (see tables.Printed.Away).
+const LegendPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
 
-// MarksAgainst returns the Legend of a table whose numbers are tested against those of a reference.
-func MarksAgainst(reference string) string {
+// LegendAgainst returns the Legend of a table whose numbers are tested against those of a reference.
+func LegendAgainst(reference string) string {
 	return fmt.Sprintf("▲ better, ▽ worse than %s, significant at 5%% for all cells of the table together. No mark: not significant.", reference)
 }
 
@@ -398,10 +398,9 @@ func NumberCell(mean, std float64, decimals int) Cell {
 // The verdicts on a cell. NLL, RMSE and ECE are better when lower, accuracy and the areas under curves
 // when higher.
 const (
-	Agrees    = "agrees" // at most one standard deviation away
-	Better    = "better" // by more than that
-	Worse     = "worse"  // by more than that
-	Unsettled = ""       // fewer than two runs, one that diverged, or nothing to compare with
+	Agrees = "agrees" // at most one standard deviation away
+	Better = "better" // by more than that
+	Worse  = "worse"  // by more than that
 )
 
 // mostDecimals is the number of decimals beyond which numbers differ by rounding alone.

@@ -18,7 +18,7 @@ import (
 func awkward() report.Table {
 	return report.Table{
 		Name: "x", Title: "Is a_b?", Caption: "50% of a_b & <c> | {d} $", Columns: []string{"n", "v", "w"},
-		Legend: report.MarksAgainst("a_b"), Measured: []string{"In a_b.", "Twice."}, NotRun: []string{"c_d", "e"},
+		Legend: report.LegendAgainst("a_b"), Measured: []string{"In a_b.", "Twice."}, NotRun: []string{"c_d", "e"},
 		Rows: []report.Row{
 			{Group: "g_1", Name: "r|s", Cells: []report.Cell{{Text: "-1 ± 2", Bold: true, Verdict: report.Better}, {Text: "<b>"}}},
 			{Group: "g_1", Name: "t", Cells: []report.Cell{

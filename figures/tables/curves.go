@@ -65,7 +65,7 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 			f.Panels[0] = append(f.Panels[0], panel)
 		}
 	}
-	if f.Width, f.Key = vg.Points(240*float64(len(f.Panels[0]))), report.Key(marks...); f.Width == 0 {
+	if f.Width, f.Legend = vg.Points(240*float64(len(f.Panels[0]))), report.Legend(marks...); f.Width == 0 {
 		return f, fmt.Errorf("tables: %s has no learning curve of these experiments: %w", folder, report.ErrNotRun)
 	}
 	return f, nil

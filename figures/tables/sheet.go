@@ -261,10 +261,10 @@ func (p Printed) cell(x *Index) (report.Cell, Summary, error) {
 // Away returns (ours - theirs) / s and the verdict, where theirs is the paper's number and s our standard deviation over the
 // splits. Some of the paper's deviations are not credible: those of the Yacht RMSE look ten times too small. Half a unit of
 // the last printed decimal, which rounding can explain, is taken off the difference first: 0.0006 agrees with a printed 0.001.
-// inStd is NaN if the verdict is report.Unsettled.
+// With fewer than two runs, one that diverged, or nothing to compare with, inStd is NaN and the verdict "".
 func (p Printed) Away(ours Summary) (inStd float64, verdict string) {
 	if p.Paper == nil || ours.Diverged > 0 || math.IsNaN(p.Paper.Mean) || !(ours.Std > 0) {
-		return math.NaN(), report.Unsettled
+		return math.NaN(), ""
 	}
 	away := ours.Mean - p.Paper.Mean
 	rounding := 0.5 * math.Pow10(-p.Paper.Decimals)

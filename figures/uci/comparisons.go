@@ -13,7 +13,7 @@ import (
 func bySetting(name string, n tables.Number, list []experiment.Method, grids []experiment.Grid, reference ...experiment.Method) tables.Sheet {
 	s := sheet(name, "", list)
 	for _, r := range reference {
-		s.Legend = report.MarksAgainst(r.Name)
+		s.Legend = report.LegendAgainst(r.Name)
 	}
 	for _, of := range grids {
 		s.Lines = append(s.Lines, lines(of, of.Title, n, list, reference...)...)
@@ -34,7 +34,7 @@ func againstDensity(name string, list []experiment.Method, grids ...experiment.G
 			all = append(all, lines(s, group, of, list, methods.Density))
 		}
 	}
-	return sheet(name, report.MarksAgainst(methods.Density.Name), list, all...)
+	return sheet(name, report.LegendAgainst(methods.Density.Name), list, all...)
 }
 
 // in is the name of a group of lines in one of several settings.
@@ -110,7 +110,7 @@ func samplesTable(x *tables.Index) (report.Table, error) {
 			}
 		}
 	}
-	legend := report.MarksAgainst(methods.Density.Name + " (10 draws: than 1000 draws of the same method)")
+	legend := report.LegendAgainst(methods.Density.Name + " (10 draws: than 1000 draws of the same method)")
 	return sheet("uci-samples", legend, list, lines(many, "1000 draws", nll, list, methods.Density), few).Make(x)
 }
 
@@ -119,7 +119,7 @@ func samplesTable(x *tables.Index) (report.Table, error) {
 func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(name string) tables.Number { return tables.Number{Name: name, Decimals: 3, Optional: true} }
 	list, s := densityFirst(withLater), everywhere()
-	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
+	return sheet("uci-scores", report.LegendAgainst(methods.Density.Name), list,
 		lines(s, "CRPS", score(experiment.MetricCRPS), list, methods.Density),
 		lines(s, "coverage", score(experiment.MetricCoverage), list),
 		lines(s, "sharpness", score(experiment.MetricSharpness), list)).Make(x)

@@ -70,7 +70,7 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 // of the other settings makes to the negative log likelihood of density layers. It has a row for each option and data set,
 // and a column for each direction.
 func optionsTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-options", "Option", report.MarksAgainst("without the change"))}
+	s := tables.Sheet{Table: begun("uci-options", "Option", report.LegendAgainst("without the change"))}
 	for _, way := range directions() {
 		s.Columns = append(s.Columns, way.base.Title+", with this option of the other")
 	}

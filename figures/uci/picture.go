@@ -43,7 +43,7 @@ func convergedFigure(x *tables.Index) (report.Figure, error) {
 		mark.Shape = draw.CircleGlyph{}
 		marks = append(marks, mark)
 	}
-	f.Key = report.Key(marks...)
+	f.Legend = report.Legend(marks...)
 	var ticks []plot.Tick
 	for k, t := range lengths {
 		lengths[k].Splits = fewSplits

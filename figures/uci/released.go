@@ -19,7 +19,7 @@ var releasedCSV []byte
 // releasedTable compares our runs with the settings of the authors' code with measurements of the authors' code, both over the same
 // splits.
 func releasedTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-released", "Method", report.MarksPaper), Down: true}
+	s := tables.Sheet{Table: begun("uci-released", "Method", report.LegendPaper), Down: true}
 	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
 	for _, r := range tables.ReadChoices(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {
 		splits, printed := 0, [2]report.Value{{Decimals: 4}, {Decimals: 4}}

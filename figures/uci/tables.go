@@ -92,7 +92,7 @@ func rmseTable(x *tables.Index) (report.Table, error) { return paperTable(x, rms
 
 func paperTable(x *tables.Index, n tables.Number) (report.Table, error) {
 	list := densityFirst(withLater)
-	s := sheet("uci-"+n.Name, report.MarksPaper, list)
+	s := sheet("uci-"+n.Name, report.LegendPaper, list)
 	for _, dataset := range tableDatasets() {
 		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
 		theirs := tables.Line{Group: ours.Group, Name: "paper", Theirs: true}
@@ -134,7 +134,7 @@ func lowest(x *tables.Index, n tables.Number, dataset string) (lowest, method ta
 // densityTable has both metrics of density uncertainty with the text's settings and with those of the authors' code beside the paper's,
 // and the lowest mean among Methods in ours with the text's, if all of their runs are there.
 func densityTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-density", "Data set", report.MarksPaper)}
+	s := tables.Sheet{Table: begun("uci-density", "Data set", report.LegendPaper)}
 	s.Columns = append(s.Columns, "authors' code", "paper", "paper's text", "lowest mean with the text's", "method")
 	for _, of := range tableNumbers {
 		for _, dataset := range tableDatasets() {
