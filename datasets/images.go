@@ -65,18 +65,15 @@ func Picture(planes []byte, width int) *image.RGBA {
 // Take returns copies of the images with the given indices, in that order, with their labels and the name. It panics if
 // an index is out of range.
 func (m *Images) Take(indices []int) *Images {
-	out := newImages(m.Name, m.Classes, len(indices))
-	out.Side, out.Pixels = m.Side, out.Pixels[:len(indices)*m.size()]
-	if m.Labels == nil {
-		out.Labels = nil
-	}
-	for to, from := range indices {
-		copy(out.Image(to), m.Image(from))
+	out := &Images{Name: m.Name, Classes: slices.Clone(m.Classes), N: len(indices), Side: m.Side,
+		Pixels: make([]byte, 0, len(indices)*m.size()), Labels: m.Labels[:0:0], Official: m.Official[:0:0]}
+	for _, i := range indices {
+		out.Pixels = append(out.Pixels, m.Image(i)...)
 		if m.Official != nil {
-			out.Official = append(out.Official, m.Official[from])
+			out.Official = append(out.Official, m.Official[i])
 		}
 		if m.Labels != nil {
-			out.Labels[to] = m.Labels[from]
+			out.Labels = append(out.Labels, m.Labels[i])
 		}
 	}
 	return out

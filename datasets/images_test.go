@@ -45,6 +45,11 @@ func TestTake(t *testing.T) {
 	if got := m.Take(nil); got.N != 0 || got.Labels != nil {
 		t.Errorf("got %+v", got)
 	}
+	large := &Images{N: 2, Side: 40, Pixels: make([]byte, 2*ImageChannels*40*40)}
+	large.Pixels[len(large.Pixels)-1] = 7
+	if image := large.Take([]int{1}).Image(0); image[len(image)-1] != 7 {
+		t.Error("an image of 40 x 40 pixels was not taken")
+	}
 }
 
 func TestChannelStatsOfNoImages(t *testing.T) {
