@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
@@ -190,6 +191,8 @@ func TestProcessInOwnNetwork(t *testing.T) {
 		return attention(l, s.In("part"), x, outputs)
 	}}
 	must.GetErr(experiment.Run(ctx, other))(t, "the dense layer at the scope /model/network/output is needed")
+	equal := baselines.DUE{Start: []baselines.Inducing{{Points: make([]float64, 3*4), LengthScale: 1}}, Jitter: 1e-300} // three points in one place
+	must.GetErr(experiment.Run(ctx, small(equal)))(t, linalg.ErrNotPositiveDefinite)
 }
 
 // A likelihood of your own, without moments and classes, is measured by its own density.
