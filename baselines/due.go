@@ -41,9 +41,9 @@ import (
 // linalg.ErrNotPositiveDefinite.
 type DUE struct {
 	Hidden SpectralNormed
-	// Inducing is the number M of inducing points.
+	// Inducing is the number M of inducing points, at least 1; leave it out with Start.
 	Inducing int
-	// Start, if not nil, has the initial inducing points of each replica, or one element for all replicas; leave Inducing out.
+	// Start, if not nil, has the initial inducing points of each replica, or one element for all replicas.
 	Start []Inducing
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means 1e-4 in single and 1e-6 in double
 	// precision.
@@ -199,7 +199,7 @@ func (l DUE) jitter(dtype dtypes.DType) float64 {
 	return setting("baselines.DUE.Jitter", l.Jitter, usual)
 }
 
-// LeastExamples is the number of training examples that are needed at least, for the inducing points.
+// LeastExamples returns the least number of training examples, which is Inducing.
 func (l DUE) LeastExamples() int { return l.Inducing }
 
 // inducing is the number M of inducing points.
