@@ -78,8 +78,7 @@ func photos(n int) nets.Pixels {
 
 func sample(t testing.TB, m *nets.Model, x nets.Inputs, o predict.Options) *predict.Prediction {
 	t.Helper()
-	got := must.Get(predict.Sample(context.Background(), m, x, o))(t)
-	return got
+	return must.Get(predict.Sample(context.Background(), m, x, o))(t)
 }
 
 // A deterministic network's probabilities are the softmax of its logits,

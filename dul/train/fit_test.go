@@ -53,8 +53,7 @@ func fit(t testing.TB, run train.Trainer, m *nets.Model, data ...train.Dataset) 
 
 func sample(t testing.TB, m *nets.Model, x nets.Inputs, samples int) *predict.Prediction {
 	t.Helper()
-	p := must.Get(predict.Sample(context.Background(), m, x, predict.Options{Samples: samples}))(t)
-	return p
+	return must.Get(predict.Sample(context.Background(), m, x, predict.Options{Samples: samples}))(t)
 }
 
 // Training finds the function and the noise of a problem that it can solve, also

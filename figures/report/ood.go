@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 
@@ -82,7 +83,8 @@ func separationPlot(s Separation, falsePositives float64) (*plot.Plot, error) {
 		if i == 0 {
 			rate = "FPR"
 		}
-		all[i].Name = fmt.Sprintf("%s, %s %.0f%%", set.Name, rate, 100*beyond(set, threshold))
+		beyond := floats.Count(func(v float64) bool { return v > threshold }, set.Values)
+		all[i].Name = fmt.Sprintf("%s, %s %.0f%%", set.Name, rate, 100*(float64(beyond)/float64(len(set.Values))))
 	}
 	place := func(v float64) float64 { return v } // on the axis
 	if s.Log {
@@ -126,17 +128,6 @@ func (s Separation) threshold(falsePositives float64) float64 {
 	values := slices.Sorted(slices.Values(s.Inside.Values))
 	n := int(math.Round(falsePositives * float64(len(values))))
 	return values[max(len(values)-1-n, 0)]
-}
-
-// beyond is the fraction of a set that looks stranger than the threshold.
-func beyond(set Sample, threshold float64) float64 {
-	n := 0
-	for _, v := range set.Values {
-		if v > threshold {
-			n++
-		}
-	}
-	return float64(n) / float64(len(set.Values))
 }
 
 // leastPositive is the smallest of the samples' values above 0, where a logarithmic axis begins.

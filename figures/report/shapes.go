@@ -94,11 +94,15 @@ func Band(p *plot.Plot, name string, x, low, high []float64, c color.Color) erro
 
 // Points draws a dot for each pair.
 func Points(p *plot.Plot, name string, x, y []float64, c color.Color, radius vg.Length) error {
-	xys, err := points("points "+name, x, y)
+	return scatter(p, "points "+name, name, x, y, draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}})
+}
+
+func scatter(p *plot.Plot, what, name string, x, y []float64, style draw.GlyphStyle) error {
+	xys, err := points(what, x, y)
 	if err != nil {
 		return err
 	}
-	dots := &plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}}
+	dots := &plotter.Scatter{XYs: xys, GlyphStyle: style}
 	p.Add(dots)
 	legend(p, name, dots)
 	return nil
@@ -106,12 +110,7 @@ func Points(p *plot.Plot, name string, x, y []float64, c color.Color, radius vg.
 
 // Marks draws a mark for each pair.
 func Marks(p *plot.Plot, x, y []float64, m Mark) error {
-	xys, err := points("marks "+m.Name, x, y)
-	if err != nil {
-		return err
-	}
-	p.Add(&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.2), Shape: m.Shape}})
-	return nil
+	return scatter(p, "marks "+m.Name, "", x, y, draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.2), Shape: m.Shape})
 }
 
 // Classes draws the points of class 0 in orange and of class 1 in red, which are visible on Shades. It is an error if lists
