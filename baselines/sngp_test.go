@@ -193,9 +193,7 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 			i, j := pairs[k].i, pairs[k].j
 			want := math.Exp(-math.Pow(floats.Distance(x[i*d:(i+1)*d], x[j*d:(j+1)*d], 2)/lengthScale, 2) / 2)
 			mean, std := stat.MeanStdDev(values, nil)
-			if z := (mean - want) / (std / math.Sqrt(stores)); math.Abs(z) > 4 {
-				t.Errorf("orthogonal=%t: the kernel of inputs %d and %d is %.4f on the mean, want %.4f (z = %.1f)", orthogonal, i, j, mean, want, z)
-			}
+			must.Z(t, (mean-want)/(std/math.Sqrt(stores)), "orthogonal=%t: the kernel of inputs %d and %d is %.4f on the mean, want %.4f", orthogonal, i, j, mean, want)
 			squared[orthogonal] += (std*std + (mean-want)*(mean-want)) / float64(len(estimates))
 		}
 	}

@@ -66,12 +66,8 @@ func TestCorruptNoise(t *testing.T) {
 			sum, squares = sum+d, squares+d*d
 		}
 		n := float64(datasets.ImageSize)
-		if z := sum / math.Sqrt(n) / want; math.Abs(z) > 4 {
-			t.Errorf("severity %d: the mean has z = %.1f", severity+1, z)
-		}
-		if z := (squares/n/(want*want) - 1) / math.Sqrt(2/n); math.Abs(z) > 4 {
-			t.Errorf("severity %d: the variance has z = %.1f", severity+1, z)
-		}
+		must.Z(t, sum/math.Sqrt(n)/want, "severity %d: the mean", severity+1)
+		must.Z(t, (squares/n/(want*want)-1)/math.Sqrt(2/n), "severity %d: the variance", severity+1)
 		again, other := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 1))(t), must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 2))(t)
 		if string(again.Pixels) != string(out.Pixels) || string(other.Pixels) == string(out.Pixels) {
 			t.Error("the seed does not decide the noise")

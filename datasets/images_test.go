@@ -245,11 +245,7 @@ func TestDrawDistribution(t *testing.T) {
 				{"windows of neighbours", binomialZ(agree, n-1, 1/float64(len(counts)))},
 				{"directions of neighbours", binomialZ(flipsAgree, n-1, 0.5)},
 			} {
-				t.Run(c.statistic, func(t *testing.T) {
-					if math.Abs(c.z) > 4 {
-						t.Errorf("%s: %s: z = %.1f", test.name, c.statistic, c.z)
-					}
-				})
+				must.Z(t, c.z, "%s", c.statistic)
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"densityuncertainty/environment/must"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
@@ -123,9 +125,7 @@ func TestBootstrapDraws(t *testing.T) {
 	for i, c := range one {
 		p := 1 / []float64{2, 2, 3, 3, 3}[i]
 		trials := 6000 / p
-		if z := (c - trials*p) / math.Sqrt(trials*p*(1-p)); math.Abs(z) > 4 {
-			t.Errorf("index %d was drawn %v times, z = %.1f", i, c, z)
-		}
+		must.Z(t, (c-trials*p)/math.Sqrt(trials*p*(1-p)), "index %d was drawn %v times", i, c)
 	}
 }
 
@@ -238,9 +238,7 @@ func TestMedianInterval(t *testing.T) {
 			covered++
 		}
 	}
-	if z := (covered/trials - 0.9) / math.Sqrt(0.9*0.1/trials); math.Abs(z) > 4 {
-		t.Errorf("the interval covers the median %v times of %d, %.1f standard deviations off", covered, trials, z)
-	}
+	must.Z(t, (covered/trials-0.9)/math.Sqrt(0.9*0.1/trials), "the interval covers the median %v times of %d", covered, trials)
 }
 
 // The standard error of a mean is known; intervals of a difference without any cover 0 as often as they say, and the
@@ -321,9 +319,7 @@ func TestECEFloor(t *testing.T) {
 	got := o.ECEFloor(10, draws, 5)
 	sigma := math.Sqrt(p * (1 - p) / n)
 	want, spread := sigma*math.Sqrt(2/math.Pi), sigma*math.Sqrt(1-2/math.Pi)
-	if z := (got - want) / (spread / math.Sqrt(draws)); math.Abs(z) > 4 {
-		t.Errorf("%v, want %v, z = %.1f", got, want, z)
-	}
+	must.Z(t, (got-want)/(spread/math.Sqrt(draws)), "%v, want %v", got, want)
 	if again := o.ECEFloor(10, draws, 5); again != got {
 		t.Errorf("the same seed gives %v and %v", got, again)
 	}

@@ -162,9 +162,7 @@ func TestIntervalsCover(t *testing.T) {
 		}
 	}
 	got := inside / n
-	if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
-		t.Errorf("coverage %v of level %v, z = %.1f", got, level, z)
-	}
+	must.Z(t, (got-level)/math.Sqrt(level*(1-level)/n), "coverage %v of level %v", got, level)
 	if same := MonteCarloCoverage(target, mean, variance, level); same != got {
 		t.Errorf("coverage %v by the distribution function, %v by intervals", same, got)
 	}
@@ -205,9 +203,7 @@ func TestConformalQuantile(t *testing.T) {
 			inside++
 		}
 	}
-	if z := (inside/trials - 18.0/20) / math.Sqrt(0.9*0.1/trials); math.Abs(z) > 4 {
-		t.Errorf("%g of the new scores are within the bound, z %g", inside/trials, z)
-	}
+	must.Z(t, (inside/trials-18.0/20)/math.Sqrt(0.9*0.1/trials), "%g of the new scores are within the bound", inside/trials)
 }
 
 // Functions a + b x with a from N(0, 1/4) and b from N(0, 1) have joint predictions in closed form: Gaussians of

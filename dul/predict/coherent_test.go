@@ -208,9 +208,7 @@ func compareMoments(t *testing.T, a, b []float64) {
 				variance[k] += math.Pow(math.Pow(v, power)-mean[k], 2) / float64(len(of)*len(of))
 			}
 		}
-		if z := (mean[0] - mean[1]) / math.Sqrt(variance[0]+variance[1]); !(math.Abs(z) < fixtures.MaxZ) {
-			t.Errorf("moment %g is %g for functions and %g else, z-score %.2f", power, mean[0], mean[1], z)
-		}
+		must.Z(t, (mean[0]-mean[1])/math.Sqrt(variance[0]+variance[1]), "moment %g is %g for functions and %g else", power, mean[0], mean[1])
 	}
 }
 

@@ -111,14 +111,10 @@ func TestSamplesOfARegression(t *testing.T) {
 			noisy := sample(t, m, x, predict.Options{Samples: samples, BatchSize: batch})
 			mean, std := noisy.Moments()
 			for i, m := range plain.Mean[0] {
-				if z := (mean[i] - m) / (std[i] / math.Sqrt(samples)); math.Abs(z) > 4 {
-					t.Errorf("input %d: mean of the samples %v, want %v (z = %.1f)", i, mean[i], m, z)
-				}
+				must.Z(t, (mean[i]-m)/(std[i]/math.Sqrt(samples)), "input %d: mean of the samples %v, want %v", i, mean[i], m)
 				// The output is multiplied by noise of variance 0.1: std = sqrt(0.1) |mean|.
 				want := math.Sqrt(0.1) * math.Abs(m)
-				if z := (std[i]/want - 1) * math.Sqrt(2*samples); math.Abs(z) > 4 {
-					t.Errorf("input %d: standard deviation of the samples %v, want %v (z = %.1f)", i, std[i], want, z)
-				}
+				must.Z(t, (std[i]/want-1)*math.Sqrt(2*samples), "input %d: standard deviation of the samples %v, want %v", i, std[i], want)
 			}
 		})
 	}

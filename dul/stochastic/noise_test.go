@@ -137,11 +137,9 @@ func TestShapes(t *testing.T) {
 						squares[i] = min(x*x, 100) // so that the squares have a variance
 						fourth += x * x * x * x / n
 					}
-					if z := (stat.ChiSquare(counts, expected) - (intervals - 1)) / math.Sqrt(2*(intervals-1)); math.Abs(z) > fixtures.MaxZ {
-						t.Errorf("%v draws in %d intervals of equal probability, z-score %.2f", counts, intervals, z)
-					}
-					if z := (fourth - known.fourth) / math.Sqrt((known.eighth-known.fourth*known.fourth)/n); known.fourth > 0 && math.Abs(z) > fixtures.MaxZ {
-						t.Errorf("the fourth moment is %g, want %g, z-score %.2f", fourth, known.fourth, z)
+					must.Z(t, (stat.ChiSquare(counts, expected)-(intervals-1))/math.Sqrt(2*(intervals-1)), "%v draws in %d intervals of equal probability", counts, intervals)
+					if known.fourth > 0 {
+						must.Z(t, (fourth-known.fourth)/math.Sqrt((known.eighth-known.fourth*known.fourth)/n), "the fourth moment is %g, want %g", fourth, known.fourth)
 					}
 					half := len(squares) / 2
 					fixtures.CheckUncorrelated(t, "squares of both halves", squares[:half], squares[half:])

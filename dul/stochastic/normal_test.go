@@ -90,9 +90,7 @@ func testNormalDraws[T float32 | float64](t *testing.T, noise []T) {
 	for _, count := range counts {
 		chi2 += (float64(count) - expected) * (float64(count) - expected) / expected
 	}
-	if z := (chi2 - (intervals - 1)) / math.Sqrt(2*(intervals-1)); math.Abs(z) > 4 {
-		t.Errorf("chi-square over %d intervals is %g: %g standard deviations off", intervals, chi2, z)
-	}
+	must.Z(t, (chi2-(intervals-1))/math.Sqrt(2*(intervals-1)), "chi-square over %d intervals is %g", intervals, chi2)
 
 	for _, limit := range []float64{0, 0.1, 0.3, 1, 3, 3.5, tailStart, 3.8, 4.2} {
 		for _, sign := range []float64{1, -1} {
@@ -103,9 +101,7 @@ func testNormalDraws[T float32 | float64](t *testing.T, noise []T) {
 				}
 			}
 			p := 0.5 * math.Erfc(limit/math.Sqrt2)
-			if z := (float64(beyond) - n*p) / math.Sqrt(n*p*(1-p)); math.Abs(z) > 4 {
-				t.Errorf("%d of %d draws are beyond %g on the side of %g, want %g", beyond, n, limit, sign, n*p)
-			}
+			must.Z(t, (float64(beyond)-n*p)/math.Sqrt(n*p*(1-p)), "%d of %d draws are beyond %g on the side of %g, want %g", beyond, n, limit, sign, n*p)
 		}
 	}
 }
@@ -123,12 +119,8 @@ func TestNormalDrawsAreIndependent(t *testing.T) {
 			product += a * b
 			squares += (a*a - 1) * (b*b - 1)
 		}
-		if z := product / math.Sqrt(n); math.Abs(z) > 4 {
-			t.Errorf("lag %d: the draws' correlation is %g standard deviations off", lag, z)
-		}
-		if z := squares / 2 / math.Sqrt(n); math.Abs(z) > 4 {
-			t.Errorf("lag %d: their squares' correlation is %g standard deviations off", lag, z)
-		}
+		must.Z(t, product/math.Sqrt(n), "lag %d: the draws' correlation", lag)
+		must.Z(t, squares/2/math.Sqrt(n), "lag %d: their squares' correlation", lag)
 	}
 }
 

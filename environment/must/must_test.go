@@ -3,6 +3,7 @@ package must_test
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"testing"
 
@@ -18,7 +19,7 @@ type failing struct {
 func (*failing) Helper()                 {}
 func (f *failing) Errorf(string, ...any) { f.failed = true }
 
-func TestErr(t *testing.T) {
+func TestChecks(t *testing.T) {
 	err := fmt.Errorf("reading: %w", fs.ErrNotExist)
 	for _, c := range []struct {
 		err   error
@@ -30,6 +31,12 @@ func TestErr(t *testing.T) {
 		f := &failing{TB: t}
 		if must.Err(f, c.err, c.parts...); f.failed != c.fails {
 			t.Errorf("%v, %q: failed %t", c.err, c.parts, f.failed)
+		}
+	}
+	for z, fails := range map[float64]bool{-3.9: false, 4.1: true, -4.1: true, math.NaN(): true} {
+		f := &failing{TB: t}
+		if must.Z(f, z, "of %d", 1); f.failed != fails {
+			t.Errorf("a z-score of %g: failed %t", z, f.failed)
 		}
 	}
 }

@@ -38,9 +38,7 @@ func TestResidualStepBoundIsAttained(t *testing.T) {
 		}
 		variance, deviation := p.variance()
 		bound := ResidualStep{Alpha: alpha, Weight: w * w, Lambda: lambda}.Bound(v, lambda/2*v)
-		if z := (variance - bound) / deviation; math.Abs(z) > 4 {
-			t.Errorf("w %v: variance %v ± %v, bound %v: z %.1f", w, variance, deviation, bound, z)
-		}
+		must.Z(t, (variance-bound)/deviation, "w %v: variance %v ± %v, bound %v", w, variance, deviation, bound)
 	}
 }
 

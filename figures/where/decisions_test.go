@@ -149,17 +149,11 @@ func TestThompson(t *testing.T) {
 	likes := make([]float64, actions.Len())
 	likes[other] = 1
 	gap := best - actions.Targets[other]
-	if z := (regret(false, actions.Targets, likes) - rounds*gap/2) / (gap * math.Sqrt(rounds) / 2); math.Abs(z) > 4 {
-		t.Errorf("two functions: z-score %.1f", z)
-	}
-	if z := (regret(true) - rounds*best) / math.Sqrt(rounds); math.Abs(z) > 4 { // expected rewards have the mean 0 and variance 1
-		t.Errorf("random choice: z-score %.1f", z)
-	}
+	must.Z(t, (regret(false, actions.Targets, likes)-rounds*gap/2)/(gap*math.Sqrt(rounds)/2), "two functions")
+	must.Z(t, (regret(true)-rounds*best)/math.Sqrt(rounds), "random choice") // expected rewards have the mean 0 and variance 1
 	const share = 0.25
 	explore = share // an action at random costs best on average, with the variance 1 + best^2 of a round that does or does not
-	if z := (regret(false, actions.Targets) - rounds*share*best) / math.Sqrt(rounds*(share+share*(1-share)*best*best)); math.Abs(z) > 4 {
-		t.Errorf("a quarter at random: z-score %.1f", z)
-	}
+	must.Z(t, (regret(false, actions.Targets)-rounds*share*best)/math.Sqrt(rounds*(share+share*(1-share)*best*best)), "a quarter at random")
 	closed := says(actions, actions.Targets)
 	closed.Std = closed.NoiseStd
 	if _, err := (Thompson{Trainings: 1, Batch: 1}).choose(d, rand.New(rand.NewPCG(2, 2)), func(int, experiment.Data) ([]experiment.Prediction, error) {
