@@ -322,9 +322,7 @@ func TestMFVIConvStart(t *testing.T) {
 	for _, m := range means {
 		want += m * m / (2 * 0.1 * 0.1)
 	}
-	if math.Abs(kl-want) > 1e-12*want {
-		t.Errorf("the KL is %g, want %g", kl, want)
-	}
+	must.Near(t, kl, want, 1e-12*want, "the KL")
 	for _, b := range value("bias") {
 		if b != 0 {
 			t.Fatalf("the bias starts at %g, want 0", b)

@@ -219,9 +219,7 @@ func TestSNGPMeanField(t *testing.T) {
 	mean, variance := headMoments(t, store, head, input, classes)
 	logits := must.Get(model.CallOnce(fixtures.Backend(t), store, dense, input))(t)
 	for i, got := range tensors.MustCopyFlatData[float64](logits) {
-		if want := mean[i] / math.Sqrt(1+25*variance[i/classes]); math.Abs(got-want) > 1e-12 {
-			t.Errorf("logit %d is %g, want %g", i, got, want)
-		}
+		must.Near(t, got, mean[i]/math.Sqrt(1+25*variance[i/classes]), 1e-12, "logit %d", i)
 	}
 }
 

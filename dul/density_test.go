@@ -249,9 +249,7 @@ func TestClip(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := math.Sqrt(c.energy + 1)
-			if got := std(t, c.layer, c.x, c.at); math.Abs(got-want) > 1e-12*want {
-				t.Errorf("the standard deviation is %g, want %g", got, want)
-			}
+			must.Near(t, std(t, c.layer, c.x, c.at), want, 1e-12*want, "the standard deviation")
 		})
 	}
 }
@@ -320,9 +318,7 @@ func TestMeanEnergy(t *testing.T) {
 				out := fixtures.Evaluate(t, dtypes.Float64, values, noise,
 					func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{output(s, in)} })[0].Values
 				for i, got := range out {
-					if std := math.Sqrt(want[i*len(want)/len(out)] + 1); math.Abs(got-std) > 1e-12 {
-						t.Errorf("entry %d has the deviation %g, want %g", i, got, std)
-					}
+					must.Near(t, got, math.Sqrt(want[i*len(want)/len(out)]+1), 1e-12, "entry %d has the deviation", i)
 				}
 			})
 		}
@@ -400,9 +396,7 @@ func TestLayerLosses(t *testing.T) {
 				}
 				return nodes
 			}, fixtures.Tensor(dtypes.Float64, fixtures.Random(rand.New(rand.NewPCG(59, 61)), dims...))))(t)
-			if got := fixtures.FromTensor(t, out[1]).Values[0]; math.Abs(got-c.want) > 1e-12*max(1, c.want) {
-				t.Errorf("the KL is %g, want %g", got, c.want)
-			}
+			must.Near(t, fixtures.FromTensor(t, out[1]).Values[0], c.want, 1e-12*max(1, c.want), "the KL")
 			for i := 2; i < len(out); i += 2 {
 				what := []string{"mean energy", "log-likelihood"}[i/2-1]
 				fixtures.Compare(t, what, fixtures.FromTensor(t, out[i]), fixtures.FromTensor(t, out[i+1]), same)

@@ -209,9 +209,7 @@ func TestConvStart(t *testing.T) {
 					if i == j && !zero {
 						want = 1
 					}
-					if got := products.At(i, j); math.Abs(got-want) > 1e-13 {
-						t.Errorf("the product of factors %d and %d is %g, want %g", i, j, got, want)
-					}
+					must.Near(t, products.At(i, j), want, 1e-13, "the product of factors %d and %d", i, j)
 				}
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"densityuncertainty/environment/must"
+
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -29,12 +31,8 @@ func TestWasserstein(t *testing.T) {
 		{[]float64{0, 1, 2}, []float64{2, 0, 1}, 0, 0},
 		{[]float64{0, 0, 1}, []float64{0, 1, 1}, 1. / 3, 1e-15},
 	} {
-		if got := Wasserstein(c.a, c.b); math.Abs(got-c.want) > c.near {
-			t.Errorf("the distance is %v, want %v", got, c.want)
-		}
-		if got := Wasserstein(c.b, c.a); math.Abs(got-c.want) > c.near {
-			t.Errorf("the distance the other way round is %v, want %v", got, c.want)
-		}
+		must.Near(t, Wasserstein(c.a, c.b), c.want, c.near, "the distance")
+		must.Near(t, Wasserstein(c.b, c.a), c.want, c.near, "the distance the other way round")
 	}
 }
 
@@ -54,8 +52,6 @@ func TestTotalVariation(t *testing.T) {
 		{[]float64{0}, []float64{100}, 1, 1, 1e-8},
 		{[]float64{0}, quantiles(0, math.Sqrt(3), 4000), 1, 2 * (phi(crossing) - phi(crossing/2)), 2e-3},
 	} {
-		if got := TotalVariation(c.a, c.b, c.std); math.Abs(got-c.want) > c.near {
-			t.Errorf("the distance is %v, want %v", got, c.want)
-		}
+		must.Near(t, TotalVariation(c.a, c.b, c.std), c.want, c.near, "the distance")
 	}
 }

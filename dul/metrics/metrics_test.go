@@ -229,9 +229,7 @@ func TestMonteCarloNLLDoesNotOverflow(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := MonteCarloNLL([]float64{c.target}, c.mean, c.variance, 1)
-			if math.Abs(got-c.want) > 1e-9*c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
+			must.Near(t, got, c.want, 1e-9*c.want, "got")
 		})
 	}
 }

@@ -258,17 +258,11 @@ func TestJointNLLOfMarginals(t *testing.T) {
 	y := []float64{0.3, -1, 2}
 	mean, variance := [][]float64{{0, -1, 1}, {1, 0.5, 2}}, [][]float64{{1, 2, 3}, {0.5, 1, 1}}
 	marginal := MonteCarloNLL(y, mean, variance, 3)
-	if got := JointNLL(y, mean, variance, [][]int{{0}, {1}, {2}}, 3); math.Abs(got-marginal) > 1e-12 {
-		t.Errorf("groups of one target: %v, want %v", got, marginal)
-	}
+	must.Near(t, JointNLL(y, mean, variance, [][]int{{0}, {1}, {2}}, 3), marginal, 1e-12, "groups of one target")
 	single := MonteCarloNLL(y, mean[:1], variance[:1], 3)
-	if got := JointNLL(y, mean[:1], variance[:1], [][]int{{2, 0, 1}}, 3); math.Abs(got-single) > 1e-12 {
-		t.Errorf("a single function: %v, want %v", got, single)
-	}
+	must.Near(t, JointNLL(y, mean[:1], variance[:1], [][]int{{2, 0, 1}}, 3), single, 1e-12, "a single function")
 	a, b := JointNLL(y, mean, variance, [][]int{{0, 1}}, 1), JointNLL(y, mean, variance, [][]int{{2}}, 1)
-	if got := JointNLL(y, mean, variance, [][]int{{0, 1}, {2}}, 1); math.Abs(got-(a+b)/2) > 1e-12 {
-		t.Errorf("two groups: %v, want %v", got, (a+b)/2)
-	}
+	must.Near(t, JointNLL(y, mean, variance, [][]int{{0, 1}, {2}}, 1), (a+b)/2, 1e-12, "two groups")
 }
 
 // A dyad has two anchors, all pairs alike, and its examples are either, alike.

@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/environment/must"
 )
 
 // An operation is one function of the package: how it is called here, the
@@ -328,9 +329,7 @@ func TestLongSums(t *testing.T) {
 	})
 	for i, want := range [][]float64{{0.1 * n, 0.3 * n}, {n}, {0.1 * n, 0.3 * n}, {0.1, 0.3}, {0.2}, {0.01 * n, 0.03 * n, 0.03 * n, 0.09 * n}} {
 		for j, got := range out[i].Values {
-			if math.Abs(got-want[j]) > 5e-5*want[j] {
-				t.Errorf("number %d of sum %d is %g, want %g", j, i, got, want[j])
-			}
+			must.Near(t, got, want[j], 5e-5*want[j], "number %d of sum %d", j, i)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package params_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -149,9 +148,7 @@ func TestOrthogonalRowsAreOrthonormal(t *testing.T) {
 					if i == j {
 						want = 1
 					}
-					if got := mat.Dot(m.RowView(i), m.RowView(j)); math.Abs(got-want) > 1e-13 {
-						t.Errorf("the product of rows %d and %d is %g, want %g", i, j, got, want)
-					}
+					must.Near(t, mat.Dot(m.RowView(i), m.RowView(j)), want, 1e-13, "the product of rows %d and %d", i, j)
 				}
 			}
 		})

@@ -144,9 +144,7 @@ func TestFirstLosses(t *testing.T) {
 					{"objective", got.Total, phase.want.Total}, {"negative log-likelihood", got.NLL, phase.want.NLL}, {"KL", got.KL, phase.want.KL},
 					{"log-likelihood of the energy models", got.LogLikelihood, phase.want.LogLikelihood}, {"accuracy", got.Accuracy, phase.want.Accuracy},
 				} {
-					if math.Abs(part.got-part.want) > 1e-10*math.Max(1, math.Abs(part.want)) {
-						t.Errorf("%s of the first batch is %.15g, want %.15g", part.name, part.got, part.want)
-					}
+					must.Near(t, part.got, part.want, 1e-10*math.Max(1, math.Abs(part.want)), "%s of the first batch", part.name)
 				}
 			})
 		}

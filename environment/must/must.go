@@ -1,4 +1,4 @@
-// Package must ends a test at an error that the test is not about, and checks errors and z-scores that it is about.
+// Package must ends a test at an error that the test is not about, and checks errors and numbers that it is about.
 package must
 
 import (
@@ -70,5 +70,13 @@ func Z(t testing.TB, z float64, words string, args ...any) {
 	t.Helper()
 	if !(math.Abs(z) < maxZ) {
 		t.Errorf(words+": z-score %.2f", append(args, z)...)
+	}
+}
+
+// Near fails the test if a number is NaN or further from the wanted one than the tolerance. The words say what it is.
+func Near(t testing.TB, got, want, tolerance float64, words string, args ...any) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf(words+": %g, want %g within %g", append(args, got, want, tolerance)...)
 	}
 }

@@ -33,6 +33,12 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%v, %q: failed %t", c.err, c.parts, f.failed)
 		}
 	}
+	for got, fails := range map[float64]bool{1.25: false, 1.26: true, 0.74: true, math.NaN(): true} {
+		f := &failing{TB: t}
+		if must.Near(f, got, 1, 0.25, "the %s", "number"); f.failed != fails {
+			t.Errorf("%g: failed %t", got, f.failed)
+		}
+	}
 	for z, fails := range map[float64]bool{-3.9: false, 4.1: true, -4.1: true, math.NaN(): true} {
 		f := &failing{TB: t}
 		if must.Z(f, z, "of %d", 1); f.failed != fails {

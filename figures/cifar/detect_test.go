@@ -90,9 +90,7 @@ func TestDistancesFromGaussians(t *testing.T) {
 	}
 	exact := must.Get(g.distances([]float64{0, 3, 0, 10, 4, 0, 5, 3, 0}))(t)
 	for i, want := range []float64{0, 4, 6.25} { // (1/0.5)^2, (5/2)^2
-		if math.Abs(exact[i]-want) > 0.4 {
-			t.Errorf("distance %d is %v, want about %v", i, exact[i], want)
-		}
+		must.Near(t, exact[i], want, 0.4, "distance %d", i)
 	}
 	one := must.Get(fitGaussian(features, 3, make([]int, n), 1))(t)
 	if between, err := one.distances([]float64{5, 3, 0}); err != nil || between[0] > 0.1 {

@@ -38,9 +38,7 @@ func TestFitEnergy(t *testing.T) {
 	if got := fit.LogLikelihood[len(fit.LogLikelihood)-1]; len(fit.LogLikelihood) != 1001 || math.Abs(got-want) > 1e-3 {
 		t.Errorf("log-likelihood %v after %d steps, want %v", got, len(fit.LogLikelihood)-1, want)
 	}
-	if got := fit.Energy[1000]; math.Abs(got-d/2.0) > 1e-2 {
-		t.Errorf("mean energy %v, want %v", got, d/2.0)
-	}
+	must.Near(t, fit.Energy[1000], d/2.0, 1e-2, "mean energy")
 	if len(fit.Features) != n || len(fit.Others) != n || stat.Mean(fit.Others, nil) < 3*fit.Energy[1000] {
 		t.Errorf("energies of %d features, and of %d others, mean %v", len(fit.Features), len(fit.Others), stat.Mean(fit.Others, nil))
 	}

@@ -44,8 +44,6 @@ func TestRegression(t *testing.T) {
 		t.Errorf("the metrics are %v, want %v", got, want)
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if math.Abs(got[name]-want[name]) > 1e-9 {
-			t.Errorf("%s is %v, want %v", name, got[name], want[name])
-		}
+		must.Near(t, got[name], want[name], 1e-9, "%s", name)
 	}
 }

@@ -107,9 +107,7 @@ func TestLastLayer(t *testing.T) {
 func TestSWAGSampler(t *testing.T) {
 	schedule := thenConstant{train.Cosine{Start: 1}, 0.5}
 	for step, want := range map[int]float64{0: 1, 5: 0.5, 6: 0.5, 9: 0.5} {
-		if got := schedule.Rate(step, 10); math.Abs(got-want) > 1e-12 {
-			t.Errorf("step %d has the rate %g, want %g", step, got, want)
-		}
+		must.Near(t, schedule.Rate(step, 10), want, 1e-12, "step %d has the rate", step)
 	}
 	first, second := ran(t, 0, 50, SWAG)[0].Metrics, ran(t, 0, 50, SWAG)[0].Metrics
 	if first[experiment.MetricModelStd] <= 0 || first[experiment.MetricNLL] != second[experiment.MetricNLL] || first[experiment.MetricRMSE] > 0.7 {
@@ -168,9 +166,7 @@ func TestRemakeStatistics(t *testing.T) {
 	want := statistics(true)
 	must.Do(t, remakeStatistics(t.Context(), m, x, 6))
 	for i, got := range statistics(false) {
-		if math.Abs(got-want[i]) > 0.01 {
-			t.Errorf("statistic %d is %g, want %g", i, got, want[i])
-		}
+		must.Near(t, got, want[i], 0.01, "statistic %d", i)
 	}
 	if len(want) == 0 {
 		t.Error("the network has no statistics")

@@ -48,9 +48,7 @@ func TestPrintedConstant(t *testing.T) {
 		width int
 		want  float64
 	}{{1, 0.1}, {4, 0.5 - 2*0.1*4}, {2, 0.1}} {
-		if got := s.PrintedConstant(c.width, 0.5, 1); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("width %d: %v, want %v", c.width, got, c.want)
-		}
+		must.Near(t, s.PrintedConstant(c.width, 0.5, 1), c.want, 1e-12, "width %d", c.width)
 	}
 }
 

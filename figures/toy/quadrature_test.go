@@ -60,9 +60,7 @@ func TestProcessVariance(t *testing.T) {
 	one := must.Get(toy.ProcessVariance(squaredExponential, []float64{0.5}, 0.1, x))(t)
 	for i, at := range x {
 		k := squaredExponential(at, 0.5)
-		if want := 2 - k*k/2.1; math.Abs(one[i]-want) > 1e-12 {
-			t.Errorf("one observation, at %v: variance %v, want %v", at, one[i], want)
-		}
+		must.Near(t, one[i], 2-k*k/2.1, 1e-12, "one observation, at %v: variance", at)
 	}
 	// Several, by the inverse.
 	data := []float64{-1, 0, 0.3, 2}
@@ -80,9 +78,7 @@ func TestProcessVariance(t *testing.T) {
 		for j, z := range data {
 			k.SetVec(j, squaredExponential(at, z))
 		}
-		if want := 2 - mat.Inner(k, inverse, k); math.Abs(several[i]-want) > 1e-12 {
-			t.Errorf("at %v: variance %v, want %v", at, several[i], want)
-		}
+		must.Near(t, several[i], 2-mat.Inner(k, inverse, k), 1e-12, "at %v: variance", at)
 	}
 	must.GetErr(toy.ProcessVariance(indefinite, data, 0.1, x))(t, linalg.ErrNotPositiveDefinite)
 }
@@ -95,9 +91,7 @@ func TestInducingFeatures(t *testing.T) {
 	inner := func(i, j int) float64 { return mat.Dot(a.RowView(i), a.RowView(j)) }
 	for i := range x {
 		for j := range z {
-			if want := squaredExponential(x[i], z[j]); math.Abs(inner(i, j)-want) > 1e-6 {
-				t.Errorf("features of %v and %v: %v, want %v", x[i], z[j], inner(i, j), want)
-			}
+			must.Near(t, inner(i, j), squaredExponential(x[i], z[j]), 1e-6, "features of %v and %v", x[i], z[j])
 		}
 	}
 	if missed := 2 - inner(3, 3); missed < 0.01 || missed > 2 {

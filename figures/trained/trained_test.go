@@ -35,9 +35,7 @@ func TestSave(t *testing.T) {
 	must.Do(t, trained.Save(file, m, likelihood.Gaussian{}, s, nil))
 	o := must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
 	for i, a := range must.Get(o.PredictAll(t.Context(), [][]float64{{3}, {5}, {7}}))(t) {
-		if math.Abs(a.Mean-(10*want[i]+3)) > 1e-5 {
-			t.Errorf("the answer is %v, want %v", a.Mean, 10*want[i]+3)
-		}
+		must.Near(t, a.Mean, 10*want[i]+3, 1e-5, "the answer")
 	}
 	if _, err := o.PredictAll(t.Context(), append(slices.Repeat([][]float64{{3}}, 4098), []float64{math.NaN()})); err == nil || !strings.Contains(err.Error(), "counted from input 4096: input 2, feature 0 is NaN") {
 		t.Errorf("of the last of 4099 inputs the error is %v", err)

@@ -79,9 +79,7 @@ func TestAcquisition(t *testing.T) {
 			t.Errorf("random %t: %d of 20 examples are those of the largest variance", random, inOrder)
 		}
 		for name, want := range map[string]float64{"rmse_20": 9, "rmse_30": 6, "rmse_40": 3, "rmse_area": 6, "nll_40": 0.5 + 0.5*math.Log(2*math.Pi) + math.Log(unit)} {
-			if math.Abs(found[name]-want) > 1e-9 {
-				t.Errorf("%s is %v, want %v", name, found[name], want)
-			}
+			must.Near(t, found[name], want, 1e-9, "%s", name)
 		}
 	}
 }

@@ -59,9 +59,7 @@ func TestJointMetrics(t *testing.T) {
 		set.Prediction = predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{right, wrong}, NoiseStd: [][]float64{std, std}}, Width: 1}
 		found := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: data.Unit, Zero: data.Zero}))(t)
 		joint, marginal := found[p.prefix+metricJoint], found[p.prefix+metricMarginal]
-		if want := -math.Ln2 * (1 - 1./dyadSize); math.Abs(joint-marginal-want) > 1e-9 {
-			t.Errorf("%s: the joint value minus the marginal one is %v, want %v", p.Title, joint-marginal, want)
-		}
+		must.Near(t, joint-marginal, -math.Ln2*(1-1./dyadSize), 1e-9, "%s: the joint value minus the marginal one", p.Title)
 		// Targets are at the function itself, or on the cubic with its noise around it.
 		want, bound := 0.5*math.Log(2*math.Pi)+math.Log(noise*data.Unit)+math.Ln2, 1e-9
 		if set.Targets == nil {

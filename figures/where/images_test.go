@@ -233,9 +233,7 @@ func TestImageParts(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]float64{experiment.MetricNLL: nll, "ood_" + cifar.CIFAR100 + "_auroc": area} {
-			if got := found[withoutPart(name, part)]; math.Abs(got-want) > 1e-9 {
-				t.Errorf("%s without part %d is %g, want %g", name, part, got, want)
-			}
+			must.Near(t, found[withoutPart(name, part)], want, 1e-9, "%s without part %d", name, part)
 		}
 	}
 }
