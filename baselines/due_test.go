@@ -199,9 +199,7 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 	bound := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		return p.bound(s, head, x)
 	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)))(t)
-	if got := bound.Value().(float64); math.Abs(got-smallK*evidence) > 1e-7 {
-		t.Errorf("the bound is %.10g, %d times the log evidence %.10g", got, smallK, evidence)
-	}
+	must.Near(t, bound.Value().(float64), smallK*evidence, 1e-7, "the bound, %d times the log evidence", smallK)
 }
 
 // The draws of training have the moments of q(f), and evaluation gives the
@@ -244,16 +242,12 @@ func TestDUESamples(t *testing.T) {
 	}
 	logs, found := tensors.MustCopyFlatData[float64](out[0]), make([]float64, n)
 	for k := range n * copies {
-		if sum := math.Exp(logs[2*k]) + math.Exp(logs[2*k+1]); math.Abs(sum-1) > 1e-12 {
-			t.Errorf("probabilities add up to %g", sum)
-		}
+		must.Near(t, math.Exp(logs[2*k])+math.Exp(logs[2*k+1]), 1, 1e-12, "the sum of probabilities")
 		found[k%n] += math.Exp(logs[2*k]) / copies
 	}
 	for i, got := range found {
 		// Two independent estimates with standard errors of at most 0.5/sqrt(samples).
-		if math.Abs(got-probabilities[i]) > 4*math.Sqrt(0.5/samples) {
-			t.Errorf("probability %.4f in evaluation, %.4f by the draws of training", got, probabilities[i])
-		}
+		must.Near(t, got, probabilities[i], 4*math.Sqrt(0.5/samples), "a probability in evaluation, by the draws of training")
 	}
 }
 

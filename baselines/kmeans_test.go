@@ -102,9 +102,7 @@ func TestSeedsOfKMeans(t *testing.T) {
 		}
 		for _, b := range points {
 			p := (b - a) * (b - a) / sum / 3
-			if got := counts[[2]float64{a, b}]; math.Abs(got-runs*p) > 4*math.Sqrt(runs*p*(1-p)) {
-				t.Errorf("%g, then %g: %g times, want %g", a, b, got, runs*p)
-			}
+			must.Near(t, counts[[2]float64{a, b}], runs*p, 4*math.Sqrt(runs*p*(1-p)), "%g, then %g", a, b)
 		}
 	}
 }

@@ -153,12 +153,8 @@ func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
 			want.Mul(cross.T(), &solved)
 			line.Mul(at, variable(t, store, "weights"))
 			for i := range 8 {
-				if w := prior.At(i, i) - want.At(i, i); math.Abs(got[i]-w) > 1e-10 {
-					t.Errorf("variance %g at input %d, want %g", got[i], i, w)
-				}
-				if w := line.At(i, 0) + variable(t, store, "bias").At(0, 0); math.Abs(mean[i]-w) > 1e-12 {
-					t.Errorf("mean %g at input %d, want %g", mean[i], i, w)
-				}
+				must.Near(t, got[i], prior.At(i, i)-want.At(i, i), 1e-10, "the variance at input %d", i)
+				must.Near(t, mean[i], line.At(i, 0)+variable(t, store, "bias").At(0, 0), 1e-12, "the mean at input %d", i)
 			}
 		})
 	}

@@ -256,9 +256,7 @@ func TestDeadFeatures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := descended(t, c.ll, c.h, 0, 0.5, 800)
-			if math.Abs(got[0]) > 1e-3 {
-				t.Errorf("the log-variance of a feature of variance 1 is %g, want 0", got[0])
-			}
+			must.Near(t, got[0], 0, 1e-3, "the log-variance of a feature of variance 1")
 			if got[1] > floor || got[1] < floor-0.5 {
 				t.Errorf("the log-variance of a dead feature is %g, want about %g", got[1], floor)
 			}

@@ -3,6 +3,8 @@ package metrics
 import (
 	"math"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // Diagnostics are ArviZ's (0.23.4, rhat by "rank" and ess by "bulk"): of even and odd lengths, few draws, chains of different
@@ -42,9 +44,7 @@ func TestChainsAsArviZ(t *testing.T) {
 		if got := SplitRHat(all); c.rHat > 0 && math.Abs(got-c.rHat) > 1e-9 {
 			t.Errorf("%+v: R-hat is %.12g", c, got)
 		}
-		if got := EffectiveSize(all); math.Abs(got-c.size) > 1e-9*c.size {
-			t.Errorf("%+v: the effective size is %.12g", c, got)
-		}
+		must.Near(t, EffectiveSize(all), c.size, 1e-9*c.size, "%+v: the effective size", c)
 	}
 }
 

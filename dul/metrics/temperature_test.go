@@ -74,9 +74,7 @@ func TestTemperatureOfAnyScale(t *testing.T) {
 			logits, labels := calibrated(rng, 40, classes)
 			want := must.Get(FitTemperature(logits, classes, labels))(t)
 			floats.Scale(scale, logits)
-			if got := must.Get(FitTemperature(logits, classes, labels))(t); math.Abs(got/scale-want) > 1e-12*want {
-				t.Errorf("T = %v at the scale %g, want %v", got, scale, want)
-			}
+			must.Near(t, must.Get(FitTemperature(logits, classes, labels))(t)/scale, want, 1e-12*want, "the temperature at the scale %g", scale)
 		}
 	}
 	// One right example of a huge difference, and of each ten with a difference of 5 two wrong ones: T = 5/log 4.

@@ -228,9 +228,7 @@ func TestBlockDropout(t *testing.T) {
 				want = rate
 			}
 			// Five standard deviations of the number of pixels that are dropped.
-			if got := float64(dropped) / size; math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/size) {
-				t.Errorf("training %v, rate %g: %g of the pixels are dropped", training, rate, got)
-			}
+			must.Near(t, float64(dropped)/size, want, 5*math.Sqrt(want*(1-want)/size), "training %v, rate %g: the share of dropped pixels", training, rate)
 		}
 	}
 }

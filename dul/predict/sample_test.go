@@ -99,9 +99,7 @@ func TestClassificationOfADeterministicNetwork(t *testing.T) {
 		}})
 		fixtures.Compare(t, "probabilities", fixtures.Matrix(5, classes, got.Probabilities...), fixtures.Matrix(5, classes, want...), 1e-13)
 		for i, v := range got.MutualInformation {
-			if math.Abs(v) > 1e-13 {
-				t.Errorf("the mutual information of image %d is %g, want 0", i, v)
-			}
+			must.Near(t, v, 0, 1e-13, "the mutual information of image %d", i)
 		}
 		if len(heard) != (5+batch-1)/batch || heard[len(heard)-1] != 5 {
 			t.Errorf("in batches of %d, progress was heard of %v images", batch, heard)
@@ -144,9 +142,7 @@ func TestClassificationEnergies(t *testing.T) {
 				sum += z * z / 2 / 64
 			}
 		}
-		if math.Abs(e/sum-1) > 1e-12 {
-			t.Errorf("the stem's energy at image %d is %g, want %g", i, e, sum)
-		}
+		must.Near(t, e/sum, 1, 1e-12, "the stem's energy at image %d over its formula", i)
 	}
 }
 

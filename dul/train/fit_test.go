@@ -88,9 +88,7 @@ func TestRegressionLearns(t *testing.T) {
 			if rmse := math.Sqrt(squares); rmse > 0.25 {
 				t.Errorf("root mean squared error against the noise-free targets is %.3f, want at most 0.25 (targets have standard deviation 2.2)", rmse)
 			}
-			if math.Abs(ratio) > 0.3 {
-				t.Errorf("the noise is %.2f times that of the data", math.Exp(ratio))
-			}
+			must.Near(t, ratio, 0, 0.3, "the logarithm of the noise over that of the data")
 			if low, high := slices.Min(p.NoiseStd[0]), slices.Max(p.NoiseStd[0]); (high > 5*low) != (c.name == "heteroscedastic") {
 				t.Errorf("the noise goes from %.2f to %.2f", low, high)
 			}
@@ -184,9 +182,7 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 				want := sample(t, alone, inputs[r], 3)
 				got := joint[r]
 				fixtures.Compare(t, fmt.Sprintf("replica %d", r), fixtures.Matrix(3, 10, slices.Concat(got.Mean...)...), fixtures.Matrix(3, 10, slices.Concat(want.Mean...)...), 1e-9)
-				if math.Abs(got.NoiseStd[0][0]-want.NoiseStd[0][0]) > 1e-9 {
-					t.Errorf("replica %d: noise %v in the batch, %v alone", r, got.NoiseStd[0][0], want.NoiseStd[0][0])
-				}
+				must.Near(t, got.NoiseStd[0][0], want.NoiseStd[0][0], 1e-9, "replica %d: the noise in the batch, and alone", r)
 			}
 		})
 	}

@@ -85,9 +85,7 @@ func TestDistancesFromGaussians(t *testing.T) {
 	fresh, _ := drawn(n, 2)
 	found := must.Get(g.distances(fresh))(t)
 	// chi-squared with 2 degrees of freedom: mean 2, variance 4
-	if mean := stat.Mean(found, nil); math.Abs(mean-2) > 4*2/math.Sqrt(n) {
-		t.Errorf("mean squared distance %v, want 2", mean)
-	}
+	must.Near(t, stat.Mean(found, nil), 2, 4*2/math.Sqrt(n), "the mean squared distance")
 	exact := must.Get(g.distances([]float64{0, 3, 0, 10, 4, 0, 5, 3, 0}))(t)
 	for i, want := range []float64{0, 4, 6.25} { // (1/0.5)^2, (5/2)^2
 		must.Near(t, exact[i], want, 0.4, "distance %d", i)

@@ -64,9 +64,7 @@ func TestEnergyMaps(t *testing.T) {
 			want += math.Pow((v/255-stats.Mean[c])/stats.Std[c], 2) / 18
 		}
 	}
-	if got := before[1024*7+32+5]; math.Abs(got/want-1) > 1e-4 {
-		t.Errorf("the energy is %v, want %v", got, want)
-	}
+	must.Near(t, before[1024*7+32+5]/want, 1, 1e-4, "the energy over its formula")
 	if mean := stat.Mean(after, nil); len(after) != 8*1024 || math.Abs(mean-1.5*94*94/96/96) > 0.1 {
 		t.Errorf("%d energies of the mean %v", len(after), mean)
 	}

@@ -115,9 +115,7 @@ func TestAloneAndTogether(t *testing.T) {
 			}
 			alone := must.Get(experiment.Run(ctx, list[0]))(t)
 			for metric, want := range alone[0].Metrics {
-				if got := together[0].Metrics[metric]; math.Abs(got-want) > 1e-6*math.Abs(want) {
-					t.Errorf("%s is %v alone and %v together", metric, want, got)
-				}
+				must.Near(t, together[0].Metrics[metric], want, 1e-6*math.Abs(want), "%s together, and alone", metric)
 			}
 		})
 	}
@@ -306,9 +304,7 @@ func TestKnownNoise(t *testing.T) {
 		t.Errorf("the units are %v", units)
 	}
 	e.Task.Likelihood = likelihood.KnownNoise{Standardised: 0.5}
-	if noise := setOf(t, must.Get(experiment.Run(t.Context(), e))(t)[0], "test").NoiseDeviation(); math.Abs(noise-0.5) > 1e-6 {
-		t.Errorf("the noise of standardised targets is %v", noise)
-	}
+	must.Near(t, setOf(t, must.Get(experiment.Run(t.Context(), e))(t)[0], "test").NoiseDeviation(), 0.5, 1e-6, "the noise of standardised targets")
 	if text := must.Get(e.Spec())(t); !strings.Contains(string(text), `"Likelihood":{"Std":0.5,"type":"likelihood.KnownNoise"}`) { // as stored
 		t.Errorf("the identity is %s", text)
 	}

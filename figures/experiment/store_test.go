@@ -147,9 +147,7 @@ func TestTornLine(t *testing.T) {
 	again := stored(t, folder, list...)
 	for i := range first {
 		for metric, want := range first[i].Metrics {
-			if got := again[i].Metrics[metric]; math.Abs(got-want) > 1e-6*math.Abs(want) {
-				t.Errorf("%s of split %d is %v, was %v", metric, i, got, want)
-			}
+			must.Near(t, again[i].Metrics[metric], want, 1e-6*math.Abs(want), "%s of split %d, as it was", metric, i)
 		}
 	}
 	if n := bytes.Count(must.Get(os.ReadFile(file))(t), []byte("\n")); n != 1+len(list) {

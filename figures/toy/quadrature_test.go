@@ -107,9 +107,7 @@ func TestInducingFeatures(t *testing.T) {
 	precision.Add(&precision, mat.NewDiagDense(3, []float64{1, 1, 1}))
 	must.Do(t, covariance.Inverse(&precision))
 	for i, form := range toy.QuadraticForms(a, &covariance) {
-		if sparse := form + 2 - inner(i, i); math.Abs(sparse-exact[i]) > 1e-6 {
-			t.Errorf("at %v: sparse variance %v, exact %v", x[i], sparse, exact[i])
-		}
+		must.Near(t, form+2-inner(i, i), exact[i], 1e-6, "at %v: the sparse variance, and the exact one", x[i])
 	}
 	must.GetErr(toy.InducingFeatures(indefinite, z, x))(t, linalg.ErrNotPositiveDefinite)
 }
