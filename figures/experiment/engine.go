@@ -60,7 +60,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
 func (r *run) checkVersion(version func() string) error {
-	if r.Store == nil || !r.Store.Committed() || len(r.units())+len(r.changed) == 0 {
+	if r.Store == nil || !r.Store.Committed() || len(r.jobs())+len(r.changed) == 0 {
 		return nil
 	}
 	if v := version(); unclear(v) || strings.HasPrefix(v, "files-") {
@@ -77,12 +77,12 @@ const firstWait, longestWait = time.Second, 30 * time.Second
 
 // carryOut carries out what has no result yet, until everything has one or has failed.
 func (r *run) carryOut(ctx context.Context) error {
-	units := r.units()
-	for wait := firstWait; len(units) > 0; wait = min(2*wait, longestWait) {
-		if err := r.workers(ctx, units); err != nil {
+	jobs := r.jobs()
+	for wait := firstWait; len(jobs) > 0; wait = min(2*wait, longestWait) {
+		if err := r.workers(ctx, jobs); err != nil {
 			return err
 		}
-		if len(r.units()) == 0 { // no other process has reserved any
+		if len(r.jobs()) == 0 { // no other process has reserved any
 			return nil
 		}
 		select {
@@ -93,8 +93,8 @@ func (r *run) carryOut(ctx context.Context) error {
 		if err := r.readStore(); err != nil {
 			return err
 		}
-		if units = r.units(); len(units) > 0 && wait == firstWait {
-			r.note(fmt.Sprintf("another process is at %v; this one waits for it", units[0]))
+		if jobs = r.jobs(); len(jobs) > 0 && wait == firstWait {
+			r.note(fmt.Sprintf("another process is at %v; this one waits for it", jobs[0]))
 		}
 	}
 	return nil
@@ -216,9 +216,9 @@ func (p *planned) measureStored() (changed bool, err error) {
 	return changed, err
 }
 
-// units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
+// jobs are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
 // experiments. The longest come first: started last, they would have the end to themselves.
-func (r *run) units() (all []unit) {
+func (r *run) jobs() (all []job) {
 	for _, g := range r.groups {
 		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
 		if g.replicas {
@@ -228,23 +228,23 @@ func (r *run) units() (all []unit) {
 			all = append(all, list)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
+	slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(b.cost(), a.cost()) })
 	return all
 }
 
-// workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
-// networks fill a single core. If some units are of images, or the backend is another, there is one worker. Where results
+// workers carry out jobs, each worker with a backend of its own: several of them on the pure Go backend, whose small
+// networks fill a single core. If some jobs are of images, or the backend is another, there is one worker. Where results
 // cannot be kept, so that all further work would be lost too, all workers stop.
-func (r *run) workers(ctx context.Context, units []unit) error {
+func (r *run) workers(ctx context.Context, jobs []job) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan unit, len(units))
-	for _, u := range units {
-		next <- u
+	next := make(chan job, len(jobs))
+	for _, j := range jobs {
+		next <- j
 	}
 	close(next)
 	var all sync.WaitGroup
-	work := workOf(units)
+	work := workOf(jobs)
 	for started, wanted := 0, 1; started < wanted; started++ {
 		backend, choice, err := environment.OpenFor(work)
 		if err != nil {
@@ -253,15 +253,15 @@ func (r *run) workers(ctx context.Context, units []unit) error {
 		}
 		r.note(choice)
 		if work != environment.Images && environment.Describe(backend).PureGo() {
-			wanted = min(runtime.GOMAXPROCS(0), len(units))
+			wanted = min(runtime.GOMAXPROCS(0), len(jobs))
 		}
 		all.Go(func() {
 			defer backend.Finalize()
-			for u := range next {
+			for j := range next {
 				if ctx.Err() != nil {
 					return
 				}
-				if err := r.carryOutUnit(ctx, backend, u); err != nil {
+				if err := r.carryOutJob(ctx, backend, j); err != nil {
 					stop(err)
 				}
 			}
@@ -271,30 +271,30 @@ func (r *run) workers(ctx context.Context, units []unit) error {
 	return context.Cause(ctx)
 }
 
-// worthCompiling is how many examples the networks of a unit see at least where XLA is worth its compiler. It compiles a
-// unit for about 18 seconds of a processor's time and then takes 4 microseconds for an example of a UCI set; the pure Go
+// worthCompiling is how many examples the networks of a job see at least where XLA is worth its compiler. It compiles a
+// job for about 18 seconds of a processor's time and then takes 4 microseconds for an example of a UCI set; the pure Go
 // backend, which need not compile, takes 6 with AVX-512 and 25 without: between 1 and 10 million examples they are level.
 const worthCompiling = 2e6
 
-// workOf is what kind of work units are.
-func workOf(units []unit) environment.Work {
+// workOf is what kind of work jobs are.
+func workOf(jobs []job) environment.Work {
 	total := 0.0
-	for _, u := range units {
-		if u[0].group.images {
+	for _, j := range jobs {
+		if j[0].group.images {
 			return environment.Images
 		}
-		total += u.cost()
+		total += j.cost()
 	}
-	if total < worthCompiling*float64(len(units)) {
+	if total < worthCompiling*float64(len(jobs)) {
 		return environment.ShortTrainings
 	}
 	return environment.SmallNetworks
 }
 
-// carryOutUnit carries out the experiments of a unit that no other process has reserved. It is an error if results cannot be kept.
-func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit) (err error) {
+// carryOutJob carries out the experiments of a job that no other process has reserved. It is an error if results cannot be kept.
+func (r *run) carryOutJob(ctx context.Context, backend compute.Backend, j job) (err error) {
 	if r.Store != nil {
-		free, release, reserveErr := r.Store.reserve(u.ids())
+		free, release, reserveErr := r.Store.reserve(j.ids())
 		if reserveErr != nil {
 			return reserveErr
 		}
@@ -304,10 +304,10 @@ func (r *run) carryOutUnit(ctx context.Context, backend compute.Backend, u unit)
 			return err
 		}
 		r.mu.Lock()
-		u = slices.DeleteFunc(slices.Clone(u), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
+		j = slices.DeleteFunc(slices.Clone(j), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
 		r.mu.Unlock()
 	}
-	for _, f := range r.fits(ctx, backend, u) {
+	for _, f := range r.fits(ctx, backend, j) {
 		if err := f.carryOut(ctx); err != nil {
 			return err
 		}
@@ -327,9 +327,9 @@ func (r *run) failures() error {
 	return errors.Join(all...)
 }
 
-// fits divides a unit into what can be trained together: replicas of one graph must have equally many examples in each set, so
+// fits divides a job into what can be trained together: replicas of one graph must have equally many examples in each set, so
 // that the noise of none depends on the others. Experiments whose data cannot be loaded fail.
-func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) (all []*fit) {
+func (r *run) fits(ctx context.Context, backend compute.Backend, j job) (all []*fit) {
 	loaded := map[int]Data{}
 	fails := func(e *planned, err error) bool {
 		if err != nil {
@@ -337,7 +337,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) (all []
 		}
 		return err != nil
 	}
-	u = slices.DeleteFunc(u, func(e *planned) bool {
+	j = slices.DeleteFunc(j, func(e *planned) bool {
 		var has bool
 		var err error
 		if e.data, has = loaded[e.Split]; !has {
@@ -347,12 +347,12 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) (all []
 		}
 		return fails(e, err)
 	})
-	if len(u) > 0 {
-		err := u[0].group.checkData(ctx, u[0].Task.Data, loaded)
-		u = slices.DeleteFunc(u, func(e *planned) bool { return fails(e, err) })
+	if len(j) > 0 {
+		err := j[0].group.checkData(ctx, j[0].Task.Data, loaded)
+		j = slices.DeleteFunc(j, func(e *planned) bool { return fails(e, err) })
 	}
 	alike, info := map[string]*fit{}, environment.Describe(backend)
-	for _, e := range u {
+	for _, e := range j {
 		if _, known := r.said.LoadOrStore("data of "+e.Task.Name, true); !known && r.Notes != nil {
 			for _, set := range e.data.Sets {
 				for _, text := range e.data.Train.Remarks(set.Name, set.Dataset) {

@@ -26,7 +26,7 @@ import (
 // of one graph, or the members of a single experiment one after the other.
 type fit struct {
 	run     *run
-	list    unit
+	list    job
 	backend compute.Backend
 	info    environment.Info
 	folder  string   // for checkpoints; "" keeps none
@@ -409,7 +409,7 @@ func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float6
 		return nil, err
 	}
 	one := &planned{Experiment: e, group: g, data: d, predictions: &Predictions{}}
-	f := &fit{run: by.run, list: unit{one}, backend: by.backend, info: by.info, progress: progress, each: each}
+	f := &fit{run: by.run, list: job{one}, backend: by.backend, info: by.info, progress: progress, each: each}
 	if by.folder != "" && each == nil {
 		by.fitted++ // a Program that resumes asks in the same order
 		f.folder = filepath.Join(by.folder, fmt.Sprintf("fit-%d", by.fitted))

@@ -202,7 +202,7 @@ func TestUnitsInOrder(t *testing.T) {
 		r.groups = append([]*group{one.group}, r.groups...)
 	}
 	var got string
-	for _, u := range r.units() {
+	for _, u := range r.jobs() {
 		got += u[0].id
 	}
 	if got != "415032" {

@@ -166,23 +166,23 @@ func (g *group) inspect(e Experiment, d Data) (err error) {
 	return nil
 }
 
-// A unit is experiments of a group that are carried out together.
-type unit []*planned
+// A job is experiments of a group that are carried out together.
+type job []*planned
 
-func (u unit) cost() float64 { return u[0].group.cost * float64(len(u)) }
+func (j job) cost() float64 { return j[0].group.cost * float64(len(j)) }
 
-func (u unit) ids() (all []string) {
-	for _, e := range u {
+func (j job) ids() (all []string) {
+	for _, e := range j {
 		all = append(all, e.id)
 	}
 	return all
 }
 
-func (u unit) String() string {
-	if len(u) == 1 {
-		return u[0].String()
+func (j job) String() string {
+	if len(j) == 1 {
+		return j[0].String()
 	}
-	return fmt.Sprintf("%s on %s, %d splits and seeds", u[0].group.line.Method, u[0].group.line.Task, len(u))
+	return fmt.Sprintf("%s on %s, %d splits and seeds", j[0].group.line.Method, j[0].group.line.Task, len(j))
 }
 
 // A run is the state of Engine.Run.

@@ -1,14 +1,18 @@
 package uci
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
@@ -100,4 +104,113 @@ func (c choice) experiment(d experiment.Source, m experiment.Method) (experiment
 	s := textSettings("uci.Tuned", d)
 	s.optimizer = c.optimizer
 	return s.experiment(d, defaults.Fill(m))
+}
+
+// noiseScales are the values to try: up to the text's standard deviation of 0.1, and rates and variances as many times
+// smaller than the paper's.
+var noiseScales = []float64{0.003, 0.01, 0.03, 0.1}
+
+// grid are the choices to try for a method on each split: the optimizers, each with the same learning rate and with all
+// noise scales.
+func grid(m experiment.Method) (all []choice) {
+	scales := noiseScales
+	if _, noisy := methods.WithNoise(m.Layers, 1); !noisy {
+		scales = []float64{0}
+	}
+	for _, optimizer := range []string{sgd, adam} {
+		for _, scale := range scales {
+			all = append(all, choice{optimizer, scale})
+		}
+	}
+	return all
+}
+
+// tunings are the settings whose hyperparameters are chosen by the exhibit uci-tuning: every method on the small sets and on
+// their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
+// with there (the table uci-claims).
+var tunings = []experiment.Grid{
+	{Title: "random splits", Data: On(SmallDatasets()...), Methods: slices.Concat(tunedMethods, laterMethods)},
+	{Title: "gap splits", Data: onGaps(SmallDatasets()...), Methods: tunedMethods},
+	{Title: "random splits", Data: On("kin8nm", "naval", "protein"), Methods: slices.Concat(energyMethods, rivals)},
+}
+
+// tried are the experiments by a choice on held-out training examples, one on each split.
+func (c choice) tried(d Data, m experiment.Method) experiment.Experiments {
+	d.Choosing = true
+	return experiment.Grid{Preset: c.experiment}.Of(d, m)
+}
+
+// searches are those of the exhibit uci-tuning.
+func searches() (all []tables.Search) {
+	for _, t := range tunings {
+		for _, d := range t.Data {
+			for _, m := range t.Methods {
+				all = append(all, search(d.(Data), m)...)
+			}
+		}
+	}
+	return all
+}
+
+// tried are the candidates of all searches.
+func tried() (all experiment.Experiments) {
+	for _, s := range searches() {
+		all = append(all, s.Candidates...)
+	}
+	return all
+}
+
+// search is among the grid of a method on a data set, on each split.
+func search(d Data, m experiment.Method) []tables.Search {
+	all := make([]tables.Search, d.Splits())
+	for split := range all {
+		all[split].For = []string{d.Name, d.Kind.String(), strconv.Itoa(split), m.Key}
+	}
+	for _, c := range grid(m) {
+		for split, e := range c.tried(d, m) {
+			s := &all[split]
+			s.Settings, s.Candidates = append(s.Settings, []string{c.optimizer, fmt.Sprint(c.noise)}), append(s.Candidates, e)
+		}
+	}
+	return all
+}
+
+// tuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
+// results do not matter.
+func tuningTable(x *tables.Index) (report.Table, error) {
+	list := slices.Concat(tunedMethods, laterMethods)
+	s := sheet("uci-tuning", "", list)
+	for _, tuned := range tunings {
+		for _, d := range tuned.Data {
+			var cells []tables.Cell
+			for _, m := range list {
+				cell := tables.Words("")
+				if slices.ContainsFunc(tuned.Methods, m.Equal) {
+					cell = mostChosen(d.(Data), m.Key)
+				}
+				cells = append(cells, cell)
+			}
+			s.Add(tuned.Title, title(d), cells...)
+		}
+	}
+	slices.SortStableFunc(s.Lines, func(a, b tables.Line) int { return -strings.Compare(a.Group, b.Group) })
+	return s.Make(x)
+}
+
+// mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
+func mostChosen(d Data, method string) tables.Cell {
+	count, n := make(map[choice]int), 0
+	for split := range d.Splits() {
+		if c, has := choices()[chosenFor(d, split, method)]; has {
+			count[c]++
+			n++
+		}
+	}
+	if n == 0 {
+		return tables.Done{NotRun: true}
+	}
+	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b choice) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a.optimizer, b.optimizer), cmp.Compare(a.noise, b.noise))
+	})
+	return tables.Words("%v (%d of %d)", most, count[most], n)
 }
