@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/baselines"
@@ -21,6 +22,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
 
@@ -309,6 +311,16 @@ func TestDUERegression(t *testing.T) {
 	must.GetErr(predict.Sample(t.Context(), fitted, sine(n).Inputs, predict.Options{}))(t, "no inducing points yet")
 	must.Do(t, adam(200).Fit(t.Context(), fitted, sine(n)))
 	checkSine(t, fitted, 0.15, 3)
+	// Replicas start from points of their own.
+	points := func(seeds ...uint64) []float64 {
+		m := must.Get(nets.NewReplicas(fixtures.Backend(t), fitted.Network, fitted.Likelihood, seeds...))(t)
+		must.Do(t, adam(1).Fit(t.Context(), m, slices.Repeat([]train.Dataset{sine(n)}, len(seeds))...))
+		values, _ := must.Get2(params.Values(m.Store, nets.HeadScope+"/inducing_points"))(t)
+		return values
+	}
+	if own, all := points(3), points(4, 3); !floats.EqualApprox(all[len(own):], own, 1e-4) || floats.EqualApprox(all[:len(own)], own, 1e-2) {
+		t.Errorf("inducing points %v of replicas, and %v of the second alone", all, own)
+	}
 	due.Inducing = n + 1
 	must.Err(t, adam(1).Fit(t.Context(), regression(t, must.Get(architecture.Over(due))(t)), sine(n)), "65 centres of 64 points")
 }

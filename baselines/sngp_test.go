@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,10 +20,12 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
 
@@ -296,6 +299,45 @@ func TestSNGPRegression(t *testing.T) {
 	found, err := predict.Sample(t.Context(), fitted.With(nets.Headless{Network: fitted.Network}), nets.Rows([]float64{-0.5, 0, 0.5, 10}, 1), predict.Options{Samples: 1})
 	if err != nil || found.Width != 16 || len(found.Outputs[0]) != 4*16 {
 		t.Errorf("features %+v, error %v", found, err)
+	}
+}
+
+// The settings that are zero are those of regressions, or of images.
+func TestDefaultsOfSNGP(t *testing.T) {
+	bytes := make([]byte, 6*16)
+	for i := range bytes {
+		bytes[i] = byte(i * i)
+	}
+	for name, c := range map[string]struct {
+		settings   baselines.SNGP
+		likelihood likelihood.Likelihood
+		data       train.Dataset
+		of         func(l nets.ConvLayers) (nets.Network, error)
+	}{
+		"regression": {
+			baselines.SNGP{Hidden: baselines.SpectralNormed{Bound: 0.95}, RandomFeatures: 256, LengthScale: 2, FeatureScale: math.Sqrt(128)},
+			likelihood.Gaussian{}, train.Dataset{Inputs: nets.Rows(points(rand.New(rand.NewPCG(9, 9)), 5, 4), 4), Targets: []float64{1, 0, 2, -1, 1}},
+			func(l nets.ConvLayers) (nets.Network, error) { return nets.MLP{Widths: []int{3}}.Over(l) },
+		},
+		"images": {
+			baselines.SNGP{Hidden: baselines.SpectralNormed{Bound: 3}, RandomFeatures: 1024, LengthScale: 4, FeatureScale: 2, Orthogonal: true},
+			likelihood.Categorical{Classes: 2}, train.Dataset{Labels: []int{0, 1, 0, 1, 1, 0}, Inputs: nets.Pixels{
+				Bytes: bytes, Height: 4, Width: 4, Standardization: nets.Standardization{Mean: []float64{0.5}, Std: []float64{0.2}},
+			}},
+			func(l nets.ConvLayers) (nets.Network, error) {
+				return nets.ResNet{Blocks: []int{1}, Widths: []int{2}, Stem: 2}.Over(l)
+			},
+		},
+	} {
+		var found [2]*predict.Prediction
+		for i, layers := range []baselines.SNGP{c.settings, {}} {
+			m := must.Get(nets.New(fixtures.Backend(t), must.Get(c.of(layers))(t), c.likelihood, 1))(t)
+			must.Do(t, adam(2).Fit(t.Context(), m, c.data))
+			found[i] = must.Get(predict.Sample(t.Context(), m, c.data.Inputs, predict.Options{Samples: 1}))(t)
+		}
+		if !reflect.DeepEqual(found[0], found[1]) {
+			t.Errorf("%s: with defaults %+v, want %+v", name, found[1], found[0])
+		}
 	}
 }
 
