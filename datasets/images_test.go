@@ -165,9 +165,8 @@ func TestChannelStatsOfCIFAR(t *testing.T) {
 			train, _ := must.Get2(c.load(context.Background(), realFiles(t, c.folder)))(t)
 			got := FitChannelStats(train, nil)
 			for i := range ImageChannels {
-				if math.Abs(got.Mean[i]-c.want.Mean[i]) > 1e-6 || math.Abs(got.Std[i]-c.want.Std[i]) > 1e-6 {
-					t.Errorf("channel %d: %v +- %v, want %v +- %v", i, got.Mean[i], got.Std[i], c.want.Mean[i], c.want.Std[i])
-				}
+				must.Near(t, got.Mean[i], c.want.Mean[i], 1e-6, "channel %d: the mean", i)
+				must.Near(t, got.Std[i], c.want.Std[i], 1e-6, "channel %d: the deviation", i)
 			}
 		})
 	}

@@ -94,14 +94,11 @@ func TestScalerOnNaval(t *testing.T) {
 	z := s.Transform(x)
 	again := FitScaler(z, r.D, ascending(len(splits[0].Train)))
 	for j := range r.D {
-		if math.Abs(again.Mean[j]) > 1e-9 || math.Abs(again.Std[j]-1) > 1e-9 {
-			t.Errorf("feature %d standardised has mean %v, sd %v", j, again.Mean[j], again.Std[j])
-		}
+		must.Near(t, again.Mean[j], 0, 1e-9, "the mean of feature %d standardised", j)
+		must.Near(t, again.Std[j], 1, 1e-9, "the deviation of feature %d standardised", j)
 	}
 	for i, back := range s.Inverse(z) {
-		if math.Abs(back-x[i]) > 1e-12*(1+math.Abs(x[i])) {
-			t.Fatalf("value %d: %v came back as %v", i, x[i], back)
-		}
+		must.Near(t, back, x[i], 1e-12*(1+math.Abs(x[i])), "value %d that came back", i)
 	}
 }
 

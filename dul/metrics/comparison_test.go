@@ -166,9 +166,7 @@ func TestSignedRankIsExact(t *testing.T) {
 		for i := range d {
 			d[i] = float64(rng.IntN(9) - 3)
 		}
-		if got, want := SignedRank(d), byEnumeration(d); math.Abs(got-want) > 1e-12 {
-			t.Fatalf("%v: p is %v, want %v", d, got, want)
-		}
+		must.Near(t, SignedRank(d), byEnumeration(d), 1e-12, "%v: p", d)
 	}
 }
 

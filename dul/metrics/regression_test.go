@@ -246,9 +246,7 @@ func TestJointNLLOfLines(t *testing.T) {
 			second += math.Exp(2*l) / draws
 		}
 		got := math.Exp(-float64(n) * JointNLL(y, mean, variance, [][]int{group}, 1))
-		if z := (got - want) / math.Sqrt((second-got*got)/draws); !(math.Abs(z) < 4) {
-			t.Errorf("group %v: likelihood %v, want %v, z-score %.2f", group, got, want, z)
-		}
+		must.Z(t, (got-want)/math.Sqrt((second-got*got)/draws), "group %v: likelihood %v, want %v", group, got, want)
 	}
 }
 
@@ -288,9 +286,7 @@ func TestDyads(t *testing.T) {
 	// Of the groups, 1 in 2^(size-1) has one anchor alone, and the others are of three pairs.
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
 		const p = (1 - 1./16) / 3
-		if z := (float64(pairs[pair]) - count*p) / math.Sqrt(count*p*(1-p)); !(math.Abs(z) < 4) {
-			t.Errorf("pair %v in %d groups, z-score %.2f", pair, pairs[pair], z)
-		}
+		must.Z(t, (float64(pairs[pair])-count*p)/math.Sqrt(count*p*(1-p)), "pair %v in %d groups", pair, pairs[pair])
 	}
 	// Each example of a group with both is its lower anchor with probability 1/2, of the others always.
 	same := 0
@@ -298,9 +294,7 @@ func TestDyads(t *testing.T) {
 		same += pairs[[2]int{i, i}]
 	}
 	both := float64(count-same) * size
-	if z := (float64(first-same*size) - both/2) / math.Sqrt(both/4); !(math.Abs(z) < 4) {
-		t.Errorf("%d of %v examples are the lower anchor, z-score %.2f", first-same*size, both, z)
-	}
+	must.Z(t, (float64(first-same*size)-both/2)/math.Sqrt(both/4), "%d of %v examples are the lower anchor", first-same*size, both)
 	if again := Dyads(n, size, count, 1); !slices.EqualFunc(groups, again, slices.Equal) {
 		t.Error("the same seed gives other dyads")
 	}

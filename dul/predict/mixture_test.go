@@ -152,9 +152,8 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 				t.Fatalf("%d and %d predictions, want 3 and 1", len(got[0].Mean[0]), len(got[1].Mean[0]))
 			}
 			alone := must.Get(predict.SampleReplicas(ctx, m, []nets.Inputs{short, short}, predict.Options{Samples: 1}))(t)
-			if math.Abs(alone[1].Mean[0][0]-got[1].Mean[0][0]) > 1e-12 || math.Abs(got[0].Mean[0][1]-alone[0].Mean[0][0]) > 1e-12 {
-				t.Errorf("predictions %v and %v padded, %v and %v alone", got[0].Mean, got[1].Mean, alone[0].Mean, alone[1].Mean)
-			}
+			must.Near(t, alone[1].Mean[0][0], got[1].Mean[0][0], 1e-12, "a prediction alone, and padded")
+			must.Near(t, got[0].Mean[0][1], alone[0].Mean[0][0], 1e-12, "a prediction padded, and alone")
 		})
 	}
 	for _, c := range []struct {

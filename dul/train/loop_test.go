@@ -392,9 +392,7 @@ func TestClipNorm(t *testing.T) {
 	for r, change := range step(limit) {
 		factor := min(1, limit/floats.Norm(free[r], 2))
 		for i, v := range change {
-			if want := free[r][i] * factor; math.Abs(v-want) > 1e-9*max(first, second) {
-				t.Fatalf("replica %d, parameter %d moves by %g, want %g", r, i, v, want)
-			}
+			must.Near(t, v, free[r][i]*factor, 1e-9*max(first, second), "replica %d: the move of parameter %d", r, i)
 		}
 	}
 	if math.Abs(first-second) < 0.01*limit {

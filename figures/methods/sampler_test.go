@@ -56,9 +56,7 @@ func changed(m experiment.Method, name string, sampler experiment.Program) exper
 // the prior is not wide: its variance is in all logits alike, which the softmax ignores and the approximation does not.
 func TestLaplaceSampler(t *testing.T) {
 	found := ran(t, 0, 50, Deterministic, Laplace, changed(Laplace, "tight", LaplaceSampler{PriorPrecision: 1e6}), changed(Laplace, "functions", LaplaceSampler{Draws: 2000}))
-	if drawn, closed := found[3].Metrics[experiment.MetricModelStd], found[1].Metrics[experiment.MetricModelStd]; math.Abs(drawn/closed-1) > 4/math.Sqrt(2*2000) {
-		t.Errorf("the draws have the deviation %g, the closed form %g", drawn, closed)
-	}
+	must.Near(t, found[3].Metrics[experiment.MetricModelStd]/found[1].Metrics[experiment.MetricModelStd], 1, 4/math.Sqrt(2*2000), "the deviation of the draws over the closed form's")
 	plain, laplace, tight := found[0].Metrics, found[1].Metrics, found[2].Metrics
 	if math.Abs(plain[experiment.MetricRMSE]/laplace[experiment.MetricRMSE]-1) > 1e-5 || math.Abs(plain[experiment.MetricNoiseStd]/laplace[experiment.MetricNoiseStd]-1) > 1e-5 {
 		t.Errorf("the deterministic network has %v, Laplace %v", plain, laplace)

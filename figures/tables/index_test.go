@@ -18,9 +18,7 @@ func TestRunsThatBlewUp(t *testing.T) {
 	data := task().Data.(experiment.Table)
 	for split := range data.Splits() {
 		d := must.Get(data.Load(t.Context(), split))(t)
-		if got, want := data.MeanError(split), math.Abs(d.Sets[0].Targets[0])*d.Unit; math.Abs(got-want) > 1e-6 {
-			t.Errorf("split %d: predicting the mean has the error %v, want %v", split, got, want)
-		}
+		must.Near(t, data.MeanError(split), math.Abs(d.Sets[0].Targets[0])*d.Unit, 1e-6, "split %d: the error of the mean", split)
 	}
 	unit := data.MeanError(0)
 	for _, c := range []struct {

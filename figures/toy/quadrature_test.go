@@ -24,9 +24,8 @@ func TestQuadrature(t *testing.T) {
 	q := must.Get(toy.NewQuadrature(gaussian, wide[0], wide[1]))(t)
 	for _, c := range []struct{ u1, u2, mean, variance float64 }{{1, 0, 1, 1}, {0, 1, -2, 4}, {1, 1, -1, 7}, {1, -1, 3, 3}} {
 		mean, variance := q.Moments(c.u1, c.u2)
-		if math.Abs(mean-c.mean) > 1e-6 || math.Abs(variance-c.variance) > 1e-4 {
-			t.Errorf("along (%v, %v): mean %v, variance %v, want %v and %v", c.u1, c.u2, mean, variance, c.mean, c.variance)
-		}
+		must.Near(t, mean, c.mean, 1e-6, "along (%v, %v): the mean", c.u1, c.u2)
+		must.Near(t, variance, c.variance, 1e-4, "along (%v, %v): the variance", c.u1, c.u2)
 	}
 	mean := mat.NewVecDense(2, []float64{1, -2})
 	right := mat.NewSymDense(2, []float64{4. / 3, -1. / 3, -1. / 3, 1. / 3})

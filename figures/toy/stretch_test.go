@@ -40,9 +40,8 @@ func TestStretch(t *testing.T) {
 		return pairs, least, most
 	}
 	pairs, least, most := of(twice{})
-	if math.Abs(least-2) > 1e-4 || math.Abs(most-2) > 1e-4 {
-		t.Errorf("twice its input stretches by %v to %v", least, most)
-	}
+	must.Near(t, least, 2, 1e-4, "the least stretch of twice the input")
+	must.Near(t, most, 2, 1e-4, "the most stretch of twice the input")
 	across := 0
 	for _, a := range pairs.Across {
 		if a {

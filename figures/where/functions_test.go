@@ -66,9 +66,7 @@ func TestJointMetrics(t *testing.T) {
 			const targets = dyadSize * dyadCount
 			want, bound = want+0.5, 4*math.Sqrt(0.5/targets)
 		}
-		if math.Abs(marginal-want) > bound {
-			t.Errorf("%s: the marginal value is %v, want %v within %v", p.Title, marginal, want, bound)
-		}
+		must.Near(t, marginal, want, bound, "%s: the marginal value", p.Title)
 	}
 }
 

@@ -146,9 +146,7 @@ func TestHalvedImages(t *testing.T) {
 				sum += float64(v) / 255
 			}
 		}
-		if got := sum / float64(len(images.Bytes)/3); math.Abs(got-mean) > 1e-9 {
-			t.Errorf("channel %d: mean %g, want %g", c, mean, got)
-		}
+		must.Near(t, sum/float64(len(images.Bytes)/3), mean, 1e-9, "channel %d: the mean", c)
 	}
 	if d.Sets[0].Len() != whole.Sets[0].Len() || len(d.HeldOut.Inputs.(nets.Pixels).Bytes) != 20*3*side*side {
 		t.Errorf("%d of %d test images", d.Sets[0].Len(), whole.Sets[0].Len())
