@@ -146,11 +146,11 @@ func (s *cifarSet) read(file []byte, images int, to *Images) {
 	const batch = 1000
 	_, list, _ := bytes.Cut(file, append([]byte{'U', byte(len(s.labelKey))}, s.labelKey...))
 	_, list, _ = bytes.Cut(list, []byte("(K"))
-	_, pixels, _ := bytes.Cut(file, binary.LittleEndian.AppendUint32([]byte{'T'}, uint32(images*ImageSize)))
+	_, pixels, _ := bytes.Cut(file, binary.LittleEndian.AppendUint32([]byte{'T'}, uint32(images*imageSize)))
 	for i := range images {
 		to.Labels = append(to.Labels, int(list[2*(i+i/batch)]))
 	}
-	to.Pixels, to.N = append(to.Pixels, pixels[:images*ImageSize]...), to.N+images
+	to.Pixels, to.N = append(to.Pixels, pixels[:images*imageSize]...), to.N+images
 }
 
 var cifar10 = cifarSet{

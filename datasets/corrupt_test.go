@@ -9,14 +9,17 @@ import (
 	"densityuncertainty/environment/must"
 )
 
+// imageSize is the number of bytes of an image.
+const imageSize = datasets.ImageChannels * datasets.ImageSide * datasets.ImageSide
+
 // ramp is an image whose channels are ramps from left to right, and one that is flat but for its last pixel.
 func ramp() *datasets.Images {
-	m := &datasets.Images{Name: "ramp", N: 2, Labels: []int{3, 4}, Pixels: make([]byte, 2*datasets.ImageSize)}
-	for i := range datasets.ImageSize {
+	m := &datasets.Images{Name: "ramp", N: 2, Labels: []int{3, 4}, Pixels: make([]byte, 2*imageSize)}
+	for i := range imageSize {
 		m.Pixels[i] = byte(20 + 5*(i%datasets.ImageSide))
-		m.Pixels[datasets.ImageSize+i] = 90
+		m.Pixels[imageSize+i] = 90
 	}
-	m.Pixels[2*datasets.ImageSize-1] = 225 // one pixel is blue
+	m.Pixels[2*imageSize-1] = 225 // one pixel is blue
 	return m
 }
 
@@ -39,11 +42,11 @@ func TestCorrupt(t *testing.T) {
 		{datasets.Contrast, 1, 31, 156},                          // its end
 		{datasets.Brightness, 5, 0, 96},                          // grey: all channels are the value
 		{datasets.DefocusBlur, 5, 10, 20 + 5*10},                 // a ramp stays inside
-		{datasets.DefocusBlur, 5, datasets.ImageSize + 7, 90},    // and so does what is flat
-		{datasets.JPEG, 1, datasets.ImageSize + 40, 90},          // and what is compressed without loss
-		{datasets.Contrast, 5, datasets.ImageSize, 90},           // nothing to shrink
-		{datasets.Brightness, 1, datasets.ImageSize + 2048, 102}, // 90 + 0.05*255
-		{datasets.Brightness, 5, datasets.ImageSize + 1023, 102}, // 90 * 255/225: no channel may leave the scale
+		{datasets.DefocusBlur, 5, imageSize + 7, 90},    // and so does what is flat
+		{datasets.JPEG, 1, imageSize + 40, 90},          // and what is compressed without loss
+		{datasets.Contrast, 5, imageSize, 90},           // nothing to shrink
+		{datasets.Brightness, 1, imageSize + 2048, 102}, // 90 + 0.05*255
+		{datasets.Brightness, 5, imageSize + 1023, 102}, // 90 * 255/225: no channel may leave the scale
 	} {
 		if got := at(c.corruption, c.severity, c.k); got < c.want-1 || got > c.want+1 {
 			t.Errorf("%s %d, pixel %d: %d, want %d", c.corruption, c.severity, c.k, got, c.want)
@@ -65,7 +68,7 @@ func TestCorruptNoise(t *testing.T) {
 			d := (float64(v) + 0.5 - 90) / 255 // bytes are rounded down
 			sum, squares = sum+d, squares+d*d
 		}
-		n := float64(datasets.ImageSize)
+		n := float64(imageSize)
 		must.Z(t, sum/math.Sqrt(n)/want, "severity %d: the mean", severity+1)
 		must.Z(t, (squares/n/(want*want)-1)/math.Sqrt(2/n), "severity %d: the variance", severity+1)
 		again, other := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 1))(t), must.Get(datasets.Corrupt(m, datasets.GaussianNoise, severity+1, 2))(t)

@@ -13,7 +13,7 @@ import (
 const (
 	ImageSide     = 32
 	ImageChannels = 3
-	ImageSize     = ImageChannels * ImageSide * ImageSide
+	imageSize     = ImageChannels * ImageSide * ImageSide
 )
 
 // Images is a set of N square colour images: bytes from 0 (black) to 255, published with 32 x 32 pixels.
@@ -38,7 +38,7 @@ type Images struct {
 func newImages(name string, classes []string, n int) *Images {
 	return &Images{
 		Name: name, Classes: slices.Clone(classes), N: n,
-		Pixels: make([]byte, n*ImageSize), Labels: make([]int, n),
+		Pixels: make([]byte, n*imageSize), Labels: make([]int, n),
 	}
 }
 

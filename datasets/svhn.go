@@ -94,7 +94,7 @@ func svhnBeginning(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.N, m.Pixels = svhnExcerptImages, slices.Clone(m.Pixels[:svhnExcerptImages*ImageSize])
+	m.N, m.Pixels = svhnExcerptImages, slices.Clone(m.Pixels[:svhnExcerptImages*imageSize])
 	return m, nil
 }
 
@@ -111,12 +111,12 @@ func readSVHN(path string, n int) (m *Images, err error) {
 // parseSVHN reads the variables X, the images as row x column x channel x image,
 // and y, the labels, if there is one, both of bytes in column-major order.
 func parseSVHN(file io.Reader, n int) (*Images, error) {
-	arrays, err := readMAT(file, int64(n)*ImageSize+1024) // pixels, and what describes them
+	arrays, err := readMAT(file, int64(n)*imageSize+1024) // pixels, and what describes them
 	if err != nil {
 		return nil, err
 	}
 	x := arrays["X"]
-	if !slices.Equal(x.dims, []int{ImageSide, ImageSide, ImageChannels, n}) || len(x.data) != n*ImageSize {
+	if !slices.Equal(x.dims, []int{ImageSide, ImageSide, ImageChannels, n}) || len(x.data) != n*imageSize {
 		return nil, fmt.Errorf("variable X has dimensions %v and %d bytes, expected 32 x 32 x 3 x %d", x.dims, len(x.data), n)
 	}
 	pixels := x.data

@@ -85,8 +85,8 @@ func TestSVHNRefuses(t *testing.T) {
 		{"no MATLAB file", bytes.Repeat([]byte("<html>"), 50), ""},
 		{"cut in the images", whole[:5000], ""},
 		{"no images", matOf(y), "variable X"},
-		{"fewer images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 3}, v.data[:3*ImageSize] }), y), "variable X"},
-		{"more images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 5}, make([]byte, 5*ImageSize) }), y), "are allowed"},
+		{"fewer images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 3}, v.data[:3*imageSize] }), y), "variable X"},
+		{"more images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 5}, make([]byte, 5*imageSize) }), y), "are allowed"},
 		{"images of other sides", matOf(with(x, func(v *matVariable) { v.dims = []int{3, 32, 32, 4} }), y), "variable X"},
 		{"fewer labels", matOf(x, with(y, func(v *matVariable) { v.dims, v.data = []int{3, 1}, []byte{1, 2, 3} })), "variable y"},
 	} {
@@ -100,7 +100,7 @@ func TestSVHNRefuses(t *testing.T) {
 
 func TestSVHNTrainExcerpt(t *testing.T) {
 	m := must.Get(SVHNTrainExcerpt(context.Background(), realFiles(t, svhnExcerptFile)))(t)
-	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
+	if m.N != 1083 || len(m.Pixels) != 1083*imageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
 		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
 	}
 }
@@ -114,10 +114,10 @@ func TestSVHNTrainExcerptOfTheOfficialFile(t *testing.T) {
 	official, pixels := svhnTrain, svhnExcerptPixels
 	defer func() { svhnTrain, svhnExcerptPixels = official, pixels }()
 	svhnTrain = set
-	sum := sha256.Sum256(whole.Pixels[:1083*ImageSize])
+	sum := sha256.Sum256(whole.Pixels[:1083*imageSize])
 	svhnExcerptPixels = hex.EncodeToString(sum[:])
 	m := must.Get(SVHNTrainExcerpt(t.Context(), folderOf(t, file)))(t)
-	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
+	if m.N != 1083 || len(m.Pixels) != 1083*imageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
 		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
 	}
 }

@@ -194,7 +194,7 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 }
 
 // The longest begin.
-func TestUnitsInOrder(t *testing.T) {
+func TestJobsInOrder(t *testing.T) {
 	r := &run{}
 	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
 		one := &planned{id: fmt.Sprint(i), group: &group{cost: cost}}
