@@ -35,9 +35,9 @@ import (
 // over the last epoch, during which weights and augmentation change. The covariance belongs to the model, and
 // checkpoint.Export writes it too.
 //
-// SNGP is a nets.Process: give it to nets.MLP.Over or another Architecture, and train.Trainer does the rest. With images, the zero
-// value has the settings of the DUE authors' code, which the paper used. A fixed random matrix then projects h to 128 numbers,
-// which are normalised for each example (mean 0, variance 1, then a trained scale and shift).
+// SNGP is a nets.Process: give it to nets.MLP.Over or another Architecture, and train.Trainer does the rest. With images, a fixed
+// random matrix projects h to 128 numbers, which are normalised for each example (mean 0, variance 1, then a trained scale and
+// shift); a LengthScale of 1 then has the settings of the DUE authors' code, which the paper used.
 type SNGP struct {
 	// Hidden makes the layers below. A Bound of 0 means 0.95 for dense layers, and 3 for convolutions.
 	Hidden SpectralNormed
