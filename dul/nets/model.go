@@ -257,7 +257,8 @@ func (m *Model) facts(x *graph.Node) *params.Facts {
 		batch = 1
 	}
 	if len(dims) > batch {
-		facts.Inputs = x.Shape().Size() / max(m.Count()*dims[batch], 1)
+		one := slices.Delete(slices.Clone(dims), batch, batch+1) // the number of examples may be open, as in an ONNX file
+		facts.Inputs = shapes.Make(x.DType(), one[len(m.LeadingAxes()):]...).Size()
 	}
 	return facts
 }
