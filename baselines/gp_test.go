@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -67,5 +70,38 @@ func checkSine(t *testing.T, fitted *nets.Model, mostStd, growth float64) {
 			values = append(values, draw[i])
 		}
 		fixtures.CheckMoments(t, "draws", values, mean[i], std[i]*std[i])
+	}
+}
+
+// Networks whose outputs are not those of one Gaussian process on one vector for each input are refused before a step.
+func TestRefusedProcesses(t *testing.T) {
+	hidden := func(l nets.Layers, s *model.Scope, x *graph.Node) *graph.Node {
+		return graph.Tanh(l.Dense(s.In("a"), x, 8))
+	}
+	type around struct{ nets.Layers }
+	for name, process := range map[string]nets.Process{"SNGP": baselines.SNGP{}, "DUE": baselines.DUE{Inducing: 4}} {
+		of := func(build func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node) nets.Network {
+			return must.Get(nets.Func{Name: "of", Build: build}.Over(process))(t)
+		}
+		for want, network := range map[string]nets.Network{
+			"a Gaussian process takes one vector for each input": of(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				h := graph.ExpandAxes(hidden(l, s, x), 1)
+				return graph.ReduceMean(l.Dense(s.In("output"), graph.Concatenate([]*graph.Node{h, h}, 1), outputs), 1)
+			}),
+			"are not those of its Gaussian process": of(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return graph.MulScalar(l.Dense(s.In("output"), hidden(l, s, x), outputs), 100)
+			}),
+			"has 0 there": of(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return l.Dense(s.In("last"), hidden(l, s, x), outputs)
+			}),
+			"and its last layer is none":                 must.Get(nets.MLP{Widths: []int{8}}.Over(around{process}))(t),
+			"nets.ResidualMLP has layers for a Gaussian": nets.ResidualMLP{Layers: process, Head: baselines.Deterministic{}, Width: 8, Depth: 1},
+		} {
+			t.Run(name+", "+want, func(t *testing.T) {
+				fit := adam(1)
+				fit.Progress = func(train.Progress) { t.Error("it was trained") }
+				must.Err(t, fit.Fit(t.Context(), regression(t, network), sine(32)), want)
+			})
+		}
 	}
 }

@@ -188,14 +188,17 @@ const (
 )
 
 // markUsed marks the head's variables that a loaded file holds as used, so that params.CheckLoaded does not report them:
-// training does not read the covariance, evaluation not the sums.
-func markUsed(s *model.Scope, phi *graph.Node) {
+// training does not read the covariance, evaluation not the sums. It returns the scope of the sums.
+func markUsed(s *model.Scope, phi *graph.Node) (sums *model.Scope) {
 	d := phi.Shape().Dim(-1)
+	sums = s.In(params.TrainingSums)
 	for i, name := range []string{precisionSum, covarianceRoot, seenExamples} {
-		if size := []int{d, d, 1}[i]; s.Store().GetVariable(model.JoinPath(s.Scope(), name)) != nil {
-			params.Statistic(s, phi, name, nil, size, size)
+		size, of := []int{d, d, 1}[i], []*model.Scope{sums, s, sums}[i]
+		if s.Store().GetVariable(model.JoinPath(of.Scope(), name)) != nil {
+			params.Statistic(of, phi, name, nil, size, size)
 		}
 	}
+	return sums
 }
 
 // accumulate adds a batch to the sum in P, [..., D, D]. A sum that has all examples
@@ -204,11 +207,11 @@ func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 	if examples < 1 {
 		panic(fmt.Errorf("SNGP at %s needs the number of training examples, the same for each replica; train the model by train.Trainer, with sets of one size", s.Scope()))
 	}
-	markUsed(s, phi)
+	sums := markUsed(s, phi)
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)
 	batch := ops.TransposedProduct(phi, phi)
-	sum := params.Statistic(s, phi, precisionSum, params.Constant(0), d, d)
-	seen := params.Statistic(s, phi, seenExamples, params.Constant(0), 1, 1)
+	sum := params.Statistic(sums, phi, precisionSum, params.Constant(0), d, d)
+	seen := params.Statistic(sums, phi, seenExamples, params.Constant(0), 1, 1)
 	before := seen.NodeValue(phi)
 	// 1 while examples are missing, 0 when the sum is complete.
 	keep := graph.MinScalar(graph.MaxScalar(graph.AddScalar(graph.Neg(before), float64(examples)), 0), 1)
@@ -223,11 +226,11 @@ func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 // resumed. The error is FailedReplicas if a noise variance is not positive and finite, as after a divergence, or if P has no
 // Cholesky factor (it wraps linalg.ErrNotPositiveDefinite). The covariance of these replicas is then zero.
 func posterior(store *model.Store, head string, examples int, noiseVariance ...float64) error {
-	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
+	sum, shape, err := params.Values(store, model.JoinPath(head, params.TrainingSums, precisionSum))
 	if err != nil {
 		return fmt.Errorf("SNGP: the head has no precision, has it been trained? %w", err)
 	}
-	seen, _, err := params.Values(store, model.JoinPath(head, seenExamples))
+	seen, _, err := params.Values(store, model.JoinPath(head, params.TrainingSums, seenExamples))
 	if err != nil {
 		return fmt.Errorf("SNGP: %w", err)
 	}

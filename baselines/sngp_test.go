@@ -1,6 +1,7 @@
 package baselines_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -254,7 +255,7 @@ func TestSNGPFailsByReplica(t *testing.T) {
 		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
 		return told{baselines.SNGP{RandomFeatures: 2}, params.Facts{Examples: 2}}.Dense(s.In("head"), x, 1)
 	}, x))(t)
-	must.Do(t, store.GetVariable("/head/precision_sum").SetValue(tensors.FromFlatDataAndDimensions([]float64{3, 0, 0, 8, -5, 0, 0, 1, 0, 0, 0, 3}, 3, 2, 2)))
+	must.Do(t, store.GetVariable("/head/training_sums/precision_sum").SetValue(tensors.FromFlatDataAndDimensions([]float64{3, 0, 0, 8, -5, 0, 0, 1, 0, 0, 0, 3}, 3, 2, 2)))
 	err := finish(1, 1, 1)
 	var failed baselines.FailedReplicas
 	if !errors.As(err, &failed) || len(failed) != 1 || !errors.Is(failed[1], linalg.ErrNotPositiveDefinite) || !errors.Is(err, linalg.ErrNotPositiveDefinite) ||
@@ -281,9 +282,12 @@ func TestSNGPFailsByReplica(t *testing.T) {
 func TestSNGPRegression(t *testing.T) {
 	const n = 64
 	fitted := regression(t, must.Get(nets.MLP{Widths: []int{16, 16}}.Over(baselines.SNGP{RandomFeatures: 64}))(t))
-	for _, epochs := range []int{1, 149} { // a further training finishes the process anew
-		must.Do(t, adam(epochs).Fit(t.Context(), fitted, sine(n)))
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := adam(1)
+	stopped.Progress = func(train.Progress) { cancel() }
+	must.Err(t, stopped.Fit(ctx, fitted, sine(n)), context.Canceled)
+	must.Do(t, adam(1).Fit(t.Context(), fitted, sine(n-10))) // a further training starts its sums and finishes the process anew
+	must.Do(t, adam(149).Fit(t.Context(), fitted, sine(n)))
 	resumed := adam(1) // So does one that has no step left.
 	resumed.Checkpoints.Folder = t.TempDir()
 	for range 2 {

@@ -168,7 +168,10 @@ func (p positions) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 			return x
 		}
 		if process, is := dense.(Process); is {
-			dense = lastLayer{process}
+			if x.Rank() > len(params.Replicas(x.Graph()))+2 {
+				panic(fmt.Errorf("layer %s of type %T, for inputs %s: a Gaussian process takes one vector for each input; flatten or average the positions before it", s.Scope(), dense, x.Shape()))
+			}
+			dense, heads.process = lastLayer{process}, true
 		}
 	}
 	return p.noted(s, x, conv.Window{}, func() *graph.Node {

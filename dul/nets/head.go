@@ -34,12 +34,16 @@ type lastLayer struct{ Process }
 
 // Dense implements Layers.
 func (l lastLayer) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	return l.Head(s, x, units)
+	y := l.Head(s, x, units)
+	headsOf(x.Graph()).last = y
+	return y
 }
 
 // heads are how many last layers a graph has, and the scope of the one that is left out.
 type heads struct {
 	built   int
+	process bool        // whether the last one was a Gaussian process
+	last    *graph.Node // its outputs
 	without string
 }
 

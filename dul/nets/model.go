@@ -226,7 +226,7 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	m.checkInput(x)
 	facts := m.facts(x)
 	heads := headsOf(x.Graph())
-	heads.built = 0
+	heads.built, heads.process = 0, false
 	y := apply(m.Network, s, x, outputs)
 	if raw := params.Raw(s); len(raw) > 0 && m.Replicas > 0 {
 		panic(fmt.Errorf("the network has variable %s, which its %d replicas would share; make it by params.New, which gives each replica its own, or make a model for each seed by nets.New", raw[0], m.Replicas))
@@ -239,6 +239,12 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 			panic(fmt.Errorf("a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", m.Likelihood))
 		}
 		heads.check(m.Network)
+		if !heads.process {
+			panic(fmt.Errorf("the network of type %T has layers for a Gaussian process, and its last layer is none; give all layers as one nets.Process, such as baselines.SNGP{}, or take baselines.SpectralNormed{}; a type around a family hides its methods Head and Moments", m.Network))
+		}
+		if heads.last != y {
+			panic(fmt.Errorf("the outputs of the network of type %T are not those of its Gaussian process, which it changes afterwards; do nothing with the result of layers.Dense(s.In(\"output\"), ...)", m.Network))
+		}
 	}
 	if y.Shape().Dim(-1) != outputs {
 		panic(fmt.Errorf("the network of type %T has outputs of shape %s, where the likelihood of type %T needs %d for each input", m.Network, y.Shape(), m.Likelihood, outputs))

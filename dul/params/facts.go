@@ -24,6 +24,10 @@ type Facts struct {
 	Finish func(noiseVariances ...float64) error
 }
 
+// TrainingSums is the scope, below that of a layer, of sums over the examples of one training. train.Trainer sets them to 0 when a
+// training starts.
+const TrainingSums = "training_sums"
+
 const factsKey = "/facts"
 
 // FactsOf returns the facts of the graph g, to read and to set.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/likelihood"
@@ -195,6 +197,13 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	for _, scope := range []string{pretraining, training, bestScope} {
 		if err := m.Store.DeleteVariablesInScope(model.RootScopePath + scope); err != nil {
 			return fmt.Errorf("clearing what an earlier run left: %w", err)
+		}
+	}
+	for v := range m.Store.IterVariables() {
+		if strings.Contains(v.Path(), "/"+params.TrainingSums+"/") {
+			if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
+				return fmt.Errorf("clearing what an earlier run left: %w", err)
+			}
 		}
 	}
 	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps

@@ -99,6 +99,9 @@ func TestLastLayer(t *testing.T) {
 		task.Network = nets.Func{Name: name, Build: build}
 		must.GetErr(experiment.Run(t.Context(), must.Get(task.Experiments(experiment.Adam(1, 20, 0.03), 1, Laplace))(t)...))(t, `build its last layer by layers.Dense(s.In("output"), ...)`)
 	}
+	bounded := Laplace // by more than its weights have before training
+	bounded.Layers = baselines.SpectralNormed{Bound: 50}
+	must.GetErr(experiment.Run(t.Context(), must.Get(sines(0).Experiments(experiment.Adam(1, 20, 0.03), 1, bounded))(t)...))(t, "do not bound its weights")
 }
 
 // The learning rate stays, the function differs from draw to draw, and a second run is equal.

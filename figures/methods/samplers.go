@@ -130,7 +130,7 @@ func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
 }
 
 // withoutLastLayer is the network of an experiment, which returns the input of its last layer. It is an error if the outputs of the
-// untrained network are not this layer's.
+// untrained network are not this layer's, also with larger weights, which a bound such as that of baselines.SpectralNormed changes.
 func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data) (nets.Network, error) {
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	backend, backendErr := spec.Backend()
@@ -144,6 +144,13 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	}
 	x, one := nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
 	whole, err := predict.Sample(ctx, m.With(m.Network), x, one)
+	if v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights")); err == nil && v != nil {
+		values, shape, valuesErr := params.Values(m.Store, v.Path())
+		floats.Scale(1000, values)
+		if err = errors.Join(valuesErr, v.SetValue(params.FromFloat64(shape, values))); err == nil {
+			whole, err = predict.Sample(ctx, m.With(m.Network), x, one)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +164,7 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 			}
 		}
 	}
-	return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), and do nothing with its result", e.Task.Network, nets.HeadScope)
+	return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), do nothing with its result, and take layers that do not bound its weights", e.Task.Network, nets.HeadScope)
 }
 
 // SWAGSampler predicts by networks that are drawn from baselines.SWAG. After the part Start of the training steps the learning
