@@ -429,20 +429,22 @@ func banditTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds, "Places": placeSeeds}), Down: true}
 	s.Columns = []string{"Agent", "Regret", "Over the first"}
 	s.Legend = "▲ less, ▽ more regret than the first of its block, significant at 5%: for all agents of the first block together, and for the three tests of the others. No mark: not significant, or not tested."
+	regretOf := func(a agent, from, to int) tables.Mean {
+		return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[from:to])
+	}
+	const six, all = decisionSeeds + furtherSeeds, decisionSeeds + furtherSeeds + placeSeeds
+	density, apart, even := agents()[0], independent(methods.Density), independent(methods.DensityMean)
+	missing := slices.ContainsFunc([]agent{density, apart, even}, func(a agent) bool { return len(x.Units(regretOf(a, six, all))) < placeSeeds })
 	add := func(group, family string, from, to int, first agent, others ...agent) {
-		regret := func(a agent) tables.Mean {
-			return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[from:to])
-		}
+		regret := func(a agent) tables.Mean { return regretOf(a, from, to) }
 		base := regret(first)
 		s.Add(group, first.Name, base, tables.Words("1"))
 		for _, a := range others {
 			tested := regret(a).Against(base.Of)
-			tested.Family, tested.NoVerdict = family, a.later
+			tested.Family, tested.NoVerdict = family, a.later || group != "" && missing // nothing of question 14 without all of its runs
 			s.Add(group, a.Name, tested, over(x.Units(regret(a)), x.Units(base), to-from))
 		}
 	}
-	const six, all = decisionSeeds + furtherSeeds, decisionSeeds + furtherSeeds + placeSeeds
-	density, apart, even := agents()[0], independent(methods.Density), independent(methods.DensityMean)
 	add("", "", decisionSeeds, six, density, banditAgents()[1:]...)
 	add(groupPlaces, groupPlaces, six, all, density, apart, even)
 	add("the same seeds: the place of the noise", groupPlaces, six, all, apart, even)

@@ -221,6 +221,12 @@ func TestBanditTable(t *testing.T) {
 			t.Errorf("question 14, %s: %+v", row.Name, got)
 		}
 	}
+	table = must.Get(banditTable(tables.Of(list[:len(list)-1])))(t)
+	for _, row := range table.Rows[len(table.Rows)-5:] {
+		if row.Cells[0].Verdict != "" {
+			t.Errorf("without one run of question 14, %s: %+v", row.Name, row.Cells[0])
+		}
+	}
 	if len(must.Get(banditPicture(tables.Of(list)))(t).Rows) != len(table.Rows)-5 {
 		t.Error("the picture is not of question 6 alone")
 	}
