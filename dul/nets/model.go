@@ -190,9 +190,11 @@ func (m *Model) Replica(r int) (*Model, error) {
 			return nil, err
 		}
 		size := len(values) / m.Replicas
-		if _, err := params.Set(one.Store, v.Path(), params.FromFloat64(shapes.Make(shape.DType, shape.Dimensions[1:]...), values[r*size:][:size])); err != nil {
+		set, err := params.Set(one.Store, v.Path(), params.FromFloat64(shapes.Make(shape.DType, shape.Dimensions[1:]...), values[r*size:][:size]))
+		if err != nil {
 			return nil, err
 		}
+		set.SetTrainable(v.Trainable)
 		params.SetLoaded(one.Store, v.Path())
 	}
 	return one, nil

@@ -114,6 +114,11 @@ func TestSWAGSampler(t *testing.T) {
 	if first[experiment.MetricModelStd] <= 0 || first[experiment.MetricNLL] != second[experiment.MetricNLL] || first[experiment.MetricRMSE] > 0.7 {
 		t.Errorf("the runs have %v and %v", first, second)
 	}
+	bounded := changed(SWAG, "bounded", SWAG.Program) // has running statistics, which are not drawn
+	bounded.Layers = baselines.SpectralNormed{}
+	if found := ran(t, 0, 50, bounded)[0].Metrics; !(found[experiment.MetricRMSE] < 0.7) {
+		t.Errorf("layers with a bound have %v", found)
+	}
 }
 
 // Over layers with noise each of Recipe.Samples is one function of the input if Coherent is set, and else it is none.
