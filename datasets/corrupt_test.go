@@ -38,10 +38,10 @@ func TestCorrupt(t *testing.T) {
 		severity, k int
 		want        int
 	}{
-		{datasets.Contrast, 5, 0, 86},                            // the mean of the ramp is 97.5
-		{datasets.Contrast, 1, 31, 156},                          // its end
-		{datasets.Brightness, 5, 0, 96},                          // grey: all channels are the value
-		{datasets.DefocusBlur, 5, 10, 20 + 5*10},                 // a ramp stays inside
+		{datasets.Contrast, 5, 0, 86},                   // the mean of the ramp is 97.5
+		{datasets.Contrast, 1, 31, 156},                 // its end
+		{datasets.Brightness, 5, 0, 96},                 // grey: all channels are the value
+		{datasets.DefocusBlur, 5, 10, 20 + 5*10},        // a ramp stays inside
 		{datasets.DefocusBlur, 5, imageSize + 7, 90},    // and so does what is flat
 		{datasets.JPEG, 1, imageSize + 40, 90},          // and what is compressed without loss
 		{datasets.Contrast, 5, imageSize, 90},           // nothing to shrink

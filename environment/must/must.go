@@ -40,13 +40,13 @@ func Get2[A, B any](a A, b B, err error) func(testing.TB) (A, B) {
 func Err(t testing.TB, err error, parts ...any) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("there is no error, want one of %q", parts)
+		t.Errorf("there is no error, want all of %q", parts)
 		return
 	}
 	for _, part := range parts {
 		wrapped, is := part.(error)
 		if is && !errors.Is(err, wrapped) || !is && !strings.Contains(err.Error(), part.(string)) {
-			t.Errorf("the error is %v, want one of %q", err, part)
+			t.Errorf("the error is %v, want all of %q", err, part)
 		}
 	}
 }
