@@ -46,7 +46,7 @@ func Err(t testing.TB, err error, parts ...any) {
 	for _, part := range parts {
 		wrapped, is := part.(error)
 		if is && !errors.Is(err, wrapped) || !is && !strings.Contains(err.Error(), part.(string)) {
-			t.Errorf("the error is %v, want all of %q", err, part)
+			t.Errorf("the error is %v, want %q", err, part)
 		}
 	}
 }
