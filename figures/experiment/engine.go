@@ -35,7 +35,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // the same store carries out, and takes over what that leaves unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}, parsed: map[string]parsed{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,9 @@ func (r *run) readStore() error {
 	if r.Store == nil {
 		return nil
 	}
-	stored, others, err := r.Store.results()
+	r.reading.Lock()
+	stored, others, err := r.Store.results(r.parsed)
+	r.reading.Unlock()
 	if err != nil {
 		return err
 	}
@@ -119,6 +121,7 @@ func (r *run) readStore() error {
 		if !is || e.result != nil {
 			continue
 		}
+		line.Metrics = maps.Clone(line.Metrics) // they may be changed
 		e.result = &line
 		r.finished(e, 1)
 		if changed, err := e.measureStored(); errors.Is(err, ErrNoPredictions) {

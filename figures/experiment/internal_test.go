@@ -75,6 +75,26 @@ func TestCommittedResultsHaveAVersion(t *testing.T) {
 	}
 }
 
+// A file is parsed again only after it has changed, in its lines or as a whole.
+func TestParse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	write := func(text string) {
+		must.Do(t, os.WriteFile(path+"~", []byte(strings.Join(resultColumns, ",")+text), 0o666))
+		must.Do(t, os.Rename(path+"~", path))
+	}
+	write("\ng,m,0,1,r,2,\n")
+	first := must.Get(parse(path, parsed{}))(t)
+	if again := must.Get(parse(path, first))(t); len(again.results) != 1 || &again.results[0] != &first.results[0] {
+		t.Errorf("the same file is parsed again: %+v", again.results)
+	}
+	for _, text := range []string{"\ng,m,0,7,r,2,\n", "\ng,m,0,7,r,2,\ng,m,1,7,r,2,\n"} {
+		write(text)
+		if now := must.Get(parse(path, first))(t); len(now.results) != strings.Count(text, "r,2") || now.results[0].Seed != 7 {
+			t.Errorf("a file that has changed is not parsed again: %+v", now.results)
+		}
+	}
+}
+
 // What one has reserved another does not get, until it is released.
 func TestReserve(t *testing.T) {
 	s := &Store{Folder: t.TempDir()}

@@ -196,6 +196,9 @@ type run struct {
 	lacking int               // how many stored results are without predictions
 	changed map[string]Result // stored results with other metrics than the store has
 
+	reading sync.Mutex
+	parsed  map[string]parsed // files of the store
+
 	mu       sync.Mutex        // of what follows, of what has come of each experiment, and of calls of Progress and Notes
 	seen     map[string]bool   // the files in Networks that were looked at
 	kept     map[string]string // some of them, by a digest of their training

@@ -51,7 +51,7 @@ const (
 // have one identity and different numbers. Files with other names than the store's own, such as conflict copies of a program
 // that synchronises folders, only add results that the store's own lack.
 func (s *Store) Results() (map[string]Result, error) {
-	all, _, err := s.results()
+	all, _, err := s.results(map[string]parsed{})
 	return all, err
 }
 
@@ -61,8 +61,9 @@ var (
 	lineFile = regexp.MustCompile(`^[^.].*\.(csv|jsonl)(.*\.gz)?$`)
 )
 
-// results is Results with the names of other files of lines.
-func (s *Store) results() (all map[string]Result, others []string, err error) {
+// results is Results with the names of other files of lines. It reads only files that are not among those parsed before, or have
+// changed since, and adds them.
+func (s *Store) results(before map[string]parsed) (all map[string]Result, others []string, err error) {
 	if s.Folder == "" {
 		return nil, nil, errors.New("experiment: the Store has no Folder")
 	}
@@ -84,9 +85,9 @@ func (s *Store) results() (all map[string]Result, others []string, err error) {
 		}
 	}
 	groups, runs := map[string]groupLine{}, map[string][]string{}
-	own, ownErr := s.read(first, groups, runs)
-	extra, _ := s.read(others, groups, runs)
-	if _, err := s.read(later, groups, runs); ownErr != nil || err != nil {
+	own, ownErr := s.read(first, before, groups, runs)
+	extra, _ := s.read(others, before, groups, runs)
+	if _, err := s.read(later, before, groups, runs); ownErr != nil || err != nil {
 		return nil, nil, errors.Join(ownErr, err)
 	}
 	all = make(map[string]Result, len(own))
@@ -112,37 +113,68 @@ func (s *Store) results() (all map[string]Result, others []string, err error) {
 	return all, others, nil
 }
 
+// A parsed file of lines.
+type parsed struct {
+	of      fs.FileInfo
+	groups  []groupLine
+	runs    [][]string
+	results []Result
+}
+
 // read returns the results in files, and puts what they have of groups and runs into the maps. An error is about some of the files.
-func (s *Store) read(names []string, groups map[string]groupLine, runs map[string][]string) (found []Result, err error) {
+func (s *Store) read(names []string, before map[string]parsed, groups map[string]groupLine, runs map[string][]string) (found []Result, err error) {
 	for _, name := range names {
 		path := filepath.Join(s.Folder, name)
-		content, failed := atomicfile.Lines(path)
-		switch {
-		case failed != nil:
-		case strings.Contains(name, jsonExtension):
-			for line := range bytes.Lines(content) {
-				var g groupLine
-				failed = errors.Join(failed, json.Unmarshal(line, &g))
-				groups[g.Group] = g
-			}
-		case !bytes.HasPrefix(content, []byte(train.CurveHead)): // which is there if Engine.Curves is the same folder
-			var rows [][]string
-			rows, failed = csv.NewReader(bytes.NewReader(content)).ReadAll()
-			for i := 1; i < len(rows) && failed == nil; i++ {
-				if slices.Equal(rows[0], runColumns) {
-					runs[rows[i][0]] = rows[i]
-				} else if r, err := result(rows[0], rows[i]); err == nil {
-					found = append(found, r)
-				} else {
-					failed = fmt.Errorf("row %d: %w", i+1, err)
-				}
-			}
-		}
-		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+		p, failed := parse(path, before[name])
+		if failed == nil {
+			before[name] = p
+		} else if !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("experiment: %s: %w", path, failed))
 		}
+		for _, g := range p.groups {
+			groups[g.Group] = g
+		}
+		for _, row := range p.runs {
+			runs[row[0]] = row
+		}
+		found = append(found, p.results...)
 	}
 	return found, err
+}
+
+// parse reads a file of lines, unless it has not changed since it was parsed before.
+func parse(path string, before parsed) (p parsed, err error) {
+	if p.of, err = os.Stat(path); err != nil {
+		return p, err
+	}
+	if b := before.of; b != nil && os.SameFile(b, p.of) && b.Size() == p.of.Size() && b.ModTime().Equal(p.of.ModTime()) {
+		return before, nil
+	}
+	content, err := atomicfile.Lines(path)
+	if err != nil || bytes.HasPrefix(content, []byte(train.CurveHead)) { // which is there if Engine.Curves is the same folder
+		return p, err
+	}
+	if strings.Contains(filepath.Base(path), jsonExtension) {
+		for line := range bytes.Lines(content) {
+			var g groupLine
+			err = errors.Join(err, json.Unmarshal(line, &g))
+			p.groups = append(p.groups, g)
+		}
+		return p, err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
+	if err == nil && len(rows) > 0 && slices.Equal(rows[0], runColumns) {
+		p.runs = rows[1:]
+		return p, nil
+	}
+	for i := 1; i < len(rows) && err == nil; i++ {
+		if r, failed := result(rows[0], rows[i]); failed == nil {
+			p.results = append(p.results, r)
+		} else {
+			err = fmt.Errorf("row %d: %w", i+1, failed)
+		}
+	}
+	return p, err
 }
 
 // keep keeps the predictions of a result, which are then read from there, and its row.
