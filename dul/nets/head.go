@@ -5,6 +5,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
 )
 
 // HeadScope is the scope of the last layer of this package's networks.
@@ -49,14 +51,7 @@ type heads struct {
 
 const headsKey = "/heads"
 
-func headsOf(g *graph.Graph) *heads {
-	if h, found := model.GetGraphParam(g, headsKey); found {
-		return h.(*heads)
-	}
-	h := new(heads)
-	model.SetGraphParam(g, headsKey, h)
-	return h
-}
+func headsOf(g *graph.Graph) *heads { return params.OfGraph[heads](g, headsKey) }
 
 // check panics unless a network has built one last layer.
 func (h *heads) check(network any) {

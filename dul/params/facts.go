@@ -31,11 +31,14 @@ const TrainingSums = "training_sums"
 const factsKey = "/facts"
 
 // FactsOf returns the facts of the graph g, to read and to set.
-func FactsOf(g *graph.Graph) *Facts {
-	if facts, found := model.GetGraphParam(g, factsKey); found {
-		return facts.(*Facts)
+func FactsOf(g *graph.Graph) *Facts { return OfGraph[Facts](g, factsKey) }
+
+// OfGraph returns what the graph g keeps under a key, to read and to set: a zero T at first.
+func OfGraph[T any](g *graph.Graph, key string) *T {
+	if value, found := model.GetGraphParam(g, key); found {
+		return value.(*T)
 	}
-	facts := new(Facts)
-	model.SetGraphParam(g, factsKey, facts)
-	return facts
+	value := new(T)
+	model.SetGraphParam(g, key, value)
+	return value
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
 )
 
 // LayerLosses are what the layers of one graph add to the objective.
@@ -31,12 +31,7 @@ const layerLossesKey = "/stochastic_layer_losses"
 // LayerLossesOf returns the layer losses of the graph g. Layers add to them while the graph is built; read them after
 // the last layer.
 func LayerLossesOf(g *graph.Graph) *LayerLosses {
-	if value, found := model.GetGraphParam(g, layerLossesKey); found {
-		return value.(*LayerLosses)
-	}
-	l := &LayerLosses{}
-	model.SetGraphParam(g, layerLossesKey, l)
-	return l
+	return params.OfGraph[LayerLosses](g, layerLossesKey)
 }
 
 // AddKL adds a layer's KL divergence, [1, 1] or [replicas, 1, 1].

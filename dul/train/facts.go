@@ -23,12 +23,32 @@ func (r *run) apply(s *model.Scope, x *graph.Node) *graph.Node {
 	if slices.ContainsFunc(r.data, func(d Dataset) bool { return d.Len() != facts.Examples }) {
 		facts.Examples = 0
 	}
+	r.facts = facts
 	return r.model.Apply(s, x)
 }
 
-// finish does what layers ask for after training. It builds the graph anew, since a run that resumes may have no step left.
+// finish does what layers ask for after training.
 func (r *run) finish() error {
-	var facts *params.Facts
+	if r.facts == nil { // a run that resumes may have no step left
+		if err := r.build(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.facts.Finish == nil:
+		return nil
+	case r.facts.Classes:
+		return r.facts.Finish()
+	}
+	noise, err := r.model.NoiseVariances()
+	if err != nil {
+		return err
+	}
+	return r.facts.Finish(noise...)
+}
+
+// build builds the model in a graph that trains.
+func (r *run) build() error {
 	m, rows := r.model, r.rows()
 	var shape shapes.Shape
 	switch x := r.data[0].Inputs.(type) {
@@ -37,26 +57,14 @@ func (r *run) finish() error {
 	case nets.Pixels:
 		shape = shapes.Make(dtypes.Uint8, rows, x.Channels(), x.Height, x.Width)
 	}
-	err := nets.Build(m.Backend, m.Store, func(root *model.Scope, in []*graph.Node) {
+	return nets.Build(m.Backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), true)
 		if pixels, is := r.data[0].Inputs.(nets.Pixels); is {
 			x = pixels.Standardization.Images(x, m.DType)
 		}
 		r.apply(m.Scope(root), x)
-		facts = params.FactsOf(x.Graph())
 	}, shape)
-	if err != nil || facts.Finish == nil {
-		return err
-	}
-	if facts.Classes {
-		return facts.Finish()
-	}
-	noise, err := m.NoiseVariances()
-	if err != nil {
-		return err
-	}
-	return facts.Finish(noise...)
 }
 
 // Features of images are those of the first startImages, computed in batches of startBatch.

@@ -241,6 +241,7 @@ type run struct {
 	data       []Dataset // of each replica
 	orders     []*order  // of each replica
 	features   func(width int) ([][]float64, error)
+	facts      *params.Facts // of the last graph that trains; nil before
 	source     source
 	epochSteps int     // steps of an epoch
 	steps      int     // of the run
