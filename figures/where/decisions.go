@@ -429,32 +429,32 @@ func banditTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds, "Places": placeSeeds}), Down: true}
 	s.Columns = []string{"Agent", "Regret", "Over the first"}
 	s.Legend = "▲ less, ▽ more regret than the first of its block, significant at 5%: for all agents of the first block together, and for the three tests of the others. No mark: not significant, or not tested."
-	regretOf := func(a agent, from, to int) tables.Mean {
-		return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[from:to])
+	regret := func(a agent, seeds [2]int) tables.Mean {
+		return tables.Number{Name: pointOf(metricRegret, banditRounds), Decimals: 1}.Over(bandit().runs(a)[seeds[0]:seeds[1]])
 	}
-	const six, all = decisionSeeds + furtherSeeds, decisionSeeds + furtherSeeds + placeSeeds
+	const until = decisionSeeds + furtherSeeds
+	six, fourteen := [2]int{decisionSeeds, until}, [2]int{until, until + placeSeeds}
 	density, apart, even := agents()[0], independent(methods.Density), independent(methods.DensityMean)
-	missing := slices.ContainsFunc([]agent{density, apart, even}, func(a agent) bool { return len(x.Units(regretOf(a, six, all))) < placeSeeds })
-	add := func(group, family string, from, to int, first agent, others ...agent) {
-		regret := func(a agent) tables.Mean { return regretOf(a, from, to) }
-		base := regret(first)
+	missing := slices.ContainsFunc([]agent{density, apart, even}, func(a agent) bool { return len(x.Units(regret(a, fourteen))) < placeSeeds })
+	add := func(group, family string, seeds [2]int, first agent, others ...agent) {
+		base := regret(first, seeds)
 		s.Add(group, first.Name, base, tables.Words("1"))
 		for _, a := range others {
-			tested := regret(a).Against(base.Of)
+			tested := regret(a, seeds).Against(base.Of)
 			tested.Family, tested.NoVerdict = family, a.later || group != "" && missing // nothing of question 14 without all of its runs
-			s.Add(group, a.Name, tested, over(x.Units(regret(a)), x.Units(base), to-from))
+			s.Add(group, a.Name, tested, over(x.Units(tested.Mean), x.Units(base), seeds[1]-seeds[0]))
 		}
 	}
-	add("", "", decisionSeeds, six, density, banditAgents()[1:]...)
-	add(groupPlaces, groupPlaces, six, all, density, apart, even)
-	add("the same seeds: the place of the noise", groupPlaces, six, all, apart, even)
+	add("", "", six, density, banditAgents()[1:]...)
+	add(groupPlaces, groupPlaces, fourteen, density, apart, even)
+	add("the same seeds: the place of the noise", groupPlaces, fourteen, apart, even)
 	return s.Make(x)
 }
 
 // groupPlaces names the block of question 14's agents.
 const groupPlaces = "seeds of question 14"
 
-// banditPicture draws question 6.
+// banditPicture is what is drawn of banditTable: question 6.
 func banditPicture(x *tables.Index) (report.Table, error) {
 	t, err := banditTable(x)
 	t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != "" })
