@@ -328,9 +328,9 @@ func TestExplosionIsOfItsPhase(t *testing.T) {
 		l        likelihood.Likelihood
 		targets  []float64
 		replicas int
-	}{{likelihood.Poisson{}, counts, 1}, {likelihood.Poisson{}, counts, 2}, {likelihood.KnownNoise{Std: 1e-4}, []float64{1, -1, 2, -2, 3, 3}, 1}} {
+	}{{likelihood.Poisson{}, counts, 1}, {likelihood.Poisson{}, counts, 2}, {likelihood.KnownNoise{Std: 1e-4}, []float64{1, -1, 2, -2, 3, 3}, 1}, {likelihood.KnownNoise{Std: 1e-5}, make([]float64, 6), 1}} {
 		for _, stop := range []int{0, 2, 3, 4} { // of the three steps of an epoch of pretraining
-			t.Run(fmt.Sprintf("%T of %d, stopped at %d", c.l, c.replicas, stop), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%T%v of %d, stopped at %d", c.l, c.l, c.replicas, stop), func(t *testing.T) {
 				m := newModel(t, nets.MLP{Layers: dul.Density{}, Widths: []int{4}}, c.l, dtypes.Float64, []uint64{1, 2}[:c.replicas]...)
 				run := regression()
 				run.PretrainEpochs, run.Epochs, run.BatchSize, run.Schedule = 1, 3, 2, train.Constant{Start: 1e-12}
