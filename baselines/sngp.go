@@ -227,11 +227,8 @@ func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 // Cholesky factor (it wraps linalg.ErrNotPositiveDefinite). The covariance of these replicas is then zero.
 func posterior(store *model.Store, head string, examples int, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, params.TrainingSums, precisionSum))
-	if err != nil {
-		return fmt.Errorf("SNGP: the head has no precision, has it been trained? %w", err)
-	}
-	seen, _, err := params.Values(store, model.JoinPath(head, params.TrainingSums, seenExamples))
-	if err != nil {
+	seen, _, err2 := params.Values(store, model.JoinPath(head, params.TrainingSums, seenExamples))
+	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("SNGP: %w", err)
 	}
 	if n := int(seen[0]); n != examples {
