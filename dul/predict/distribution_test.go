@@ -211,11 +211,13 @@ func TestNLLOfEveryLikelihood(t *testing.T) {
 			t.Errorf("%T: the NLL is %v, by the model %v, of log densities %v", c.l, nll, other, want)
 		}
 		for _, p := range []*predict.Prediction{known, alone} {
-			must.GetErr(p.NLL(nil, nil, 1))(t)
-			must.GetErr(p.NLL(targets, labels, 1))(t)
-			must.GetErr(p.NLL(c.targets, c.labels, 0))(t)
-			must.GetErr(p.NLL([]float64{1}, nil, 1))(t)
-			must.GetErr(p.NLL(nil, []int{1, 2, 3}, 1))(t)
+			t.Run(fmt.Sprintf("wrong answers for %#v", p.Likelihood), func(t *testing.T) {
+				must.GetErr(p.NLL(nil, nil, 1))(t)
+				must.GetErr(p.NLL(targets, labels, 1))(t)
+				must.GetErr(p.NLL(c.targets, c.labels, 0))(t)
+				must.GetErr(p.NLL([]float64{1}, nil, 1))(t)
+				must.GetErr(p.NLL(nil, []int{1, 2, 3}, 1))(t)
+			})
 		}
 	}
 }
