@@ -306,23 +306,22 @@ func TestSNGPRegression(t *testing.T) {
 	}
 }
 
-// The settings that are zero are those of regressions, or of images.
+// The settings that are zero are those of tables, also with classes, or of images.
 func TestDefaultsOfSNGP(t *testing.T) {
 	bytes := make([]byte, 6*16)
 	for i := range bytes {
 		bytes[i] = byte(i * i)
 	}
+	table, x := baselines.SNGP{Hidden: baselines.SpectralNormed{Bound: 0.95}, RandomFeatures: 256, LengthScale: 2, FeatureScale: math.Sqrt(128)}, nets.Rows(points(rand.New(rand.NewPCG(9, 9)), 5, 4), 4)
+	perceptron := func(l nets.ConvLayers) (nets.Network, error) { return nets.MLP{Widths: []int{3}}.Over(l) }
 	for name, c := range map[string]struct {
 		settings   baselines.SNGP
 		likelihood likelihood.Likelihood
 		data       train.Dataset
 		of         func(l nets.ConvLayers) (nets.Network, error)
 	}{
-		"regression": {
-			baselines.SNGP{Hidden: baselines.SpectralNormed{Bound: 0.95}, RandomFeatures: 256, LengthScale: 2, FeatureScale: math.Sqrt(128)},
-			likelihood.Gaussian{}, train.Dataset{Inputs: nets.Rows(points(rand.New(rand.NewPCG(9, 9)), 5, 4), 4), Targets: []float64{1, 0, 2, -1, 1}},
-			func(l nets.ConvLayers) (nets.Network, error) { return nets.MLP{Widths: []int{3}}.Over(l) },
-		},
+		"regression": {table, likelihood.Gaussian{}, train.Dataset{Inputs: x, Targets: []float64{1, 0, 2, -1, 1}}, perceptron},
+		"classes":    {table, likelihood.Categorical{Classes: 2}, train.Dataset{Inputs: x, Labels: []int{1, 0, 1, 0, 1}}, perceptron},
 		"images": {
 			baselines.SNGP{Hidden: baselines.SpectralNormed{Bound: 3}, RandomFeatures: 1024, LengthScale: 4, FeatureScale: 2, Orthogonal: true},
 			likelihood.Categorical{Classes: 2}, train.Dataset{Labels: []int{0, 1, 0, 1, 1, 0}, Inputs: nets.Pixels{
