@@ -225,7 +225,7 @@ func (l DUE) inducing(width, replicas int) int {
 	return count
 }
 
-// starts are Start, or made of the features of the untrained network.
+// starts returns Start or, if it is nil, starts from the features of the untrained network.
 func (l DUE) starts(store *model.Store, facts *params.Facts, width int) []Inducing {
 	if l.Start != nil {
 		return l.Start
@@ -246,7 +246,7 @@ func (l DUE) starts(store *model.Store, facts *params.Facts, width int) []Induci
 	return all
 }
 
-// eachReplica gives each replica, in their order, its start.
+// eachReplica initialises the replicas in order, each from its start.
 func eachReplica(starts func() []Inducing, of func(Inducing) []float64) params.Initial {
 	next := 0
 	return func(_ *rand.Rand, _ []int, values []float64) {

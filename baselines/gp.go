@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// below returns the layers below a Gaussian process, which the graph g then needs.
+// below returns hidden, and notes that the graph g needs a Gaussian process above it.
 func below(g *graph.Graph, hidden SpectralNormed) SpectralNormed {
 	params.FactsOf(g).NeedsHead = true
 	return hidden

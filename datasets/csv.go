@@ -21,7 +21,7 @@ import (
 type CSV struct {
 	// Target is the name of the column that becomes Y; "" means the last. The other columns become X, in their order.
 	Target string
-	// Categories are the names of columns of words, of at most 1000 different ones. Each word becomes an input that is 1 in
+	// Categories names columns of words, with at most 1000 different words each. Each word becomes an input that is 1 in
 	// the rows with the word, and 0 in the others. "NA", "None", "-" and "." are ordinary words here.
 	Categories []string
 	// FillMissing allows cells without a value, except in the target. A missing number is NaN, which Columns.Fill

@@ -48,7 +48,7 @@ func (s Split) Overlap(other Split) float64 {
 }
 
 // HoldOut splits the training part at random: the fraction part of it, at least one row, becomes the test part, and the
-// rest the training part. The rows of s.Test are left out. It panics if these are more rows than the training part has.
+// rest the training part. The rows of s.Test are left out. It panics if the fraction asks for more rows than there are.
 func (s Split) HoldOut(part float64, seed uint64) Split {
 	n := len(s.Train)
 	kept, held := HoldOut(n, max(1, int(math.Round(part*float64(n)))), seed)

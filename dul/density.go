@@ -68,7 +68,7 @@ type Density struct {
 	InitStd float64
 	// Noise is the distribution of the numbers that are multiplied by sqrt(Var) of Dense or Conv; nil means
 	// stochastic.Gaussian(). With mean m and variance v, the output has the mean w . h + b + m sqrt(Var) and the
-	// variance v Var. The authors' code draws stochastic.Uniform01(). The KL stays that of Gaussians.
+	// variance v Var. The authors' code draws stochastic.Uniform01(). The KL remains the Gaussians'.
 	Noise stochastic.Distribution
 	// Gradients says which parameters the two objectives train.
 	Gradients GradientFlow

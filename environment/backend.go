@@ -87,7 +87,7 @@ func openGo(work Work) (compute.Backend, error) {
 	if work != Images {
 		return try(GoSequential)
 	}
-	// goParallel, but without the line that the backend prints between a notebook's own where its option is given.
+	// As goParallel, but that option prints a line, which a notebook would show.
 	backend, err := try(gobackend.BackendName)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (i Info) PureGo() bool {
 	return name == gobackend.BackendName
 }
 
-// goMode is goParallel for a Go backend with any number of workers, else GoSequential: which of the two OpenFor chose.
+// goMode returns which of the two OpenFor chose: goParallel if the number of workers is unlimited, else GoSequential.
 func goMode(backend compute.Backend) string {
 	if workers, is := goWorkers(backend).(interface{ IsUnlimited() bool }); is && workers.IsUnlimited() {
 		return goParallel

@@ -156,8 +156,8 @@ func (p *Posterior) Start(of ...*nets.Model) ([][]float64, error) {
 	return chains, nil
 }
 
-// Set sets the parameters of the model's replicas to those of the chains, at[chain][dimension], for predicting. It
-// panics unless there is a row for each replica.
+// Set gives each replica of the model the parameters of a chain, at[chain][dimension], for predicting. It panics
+// unless there is a row for each replica.
 func (p *Posterior) Set(at [][]float64) error {
 	first := 0
 	for k, v := range p.variables {

@@ -70,8 +70,8 @@ type Rescaler interface {
 
 // Rescaled returns the likelihood of standardised targets t = (y - zero) / unit, where l is the likelihood of y: the
 // result of Rescale if l is a Rescaler, and otherwise l. It is an error if Rescale returns another type or invalid
-// settings, or if l is no Rescaler although its type, from outside this package, has a field with a real number, whose
-// unit is unknown. A Classification need not be a Rescaler.
+// settings. It is also an error if l, of a type from outside this package, has a field with a real number and is no
+// Rescaler: the number's unit is unknown. A Classification need not be a Rescaler.
 func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
 	if unit == 1 && zero == 0 {
 		return l, nil

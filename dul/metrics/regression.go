@@ -208,7 +208,7 @@ func ConformalQuantile(scores []float64, level float64) float64 {
 // drawn for each input separately, the true joint likelihood is the product of the marginal ones, and its NLL is the
 // mean of MonteCarloNLL over the groups' targets. Groups of one target give MonteCarloNLL too. With few samples the
 // result is too high on average, by about half the relative variance of the mean likelihood divided by |g|. The other
-// arguments are those of MonteCarloNLL.
+// arguments are as in MonteCarloNLL.
 func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targetStd float64) float64 {
 	checkSamples(target, mean, variance)
 	each, logs := make([]float64, len(groups)), make([]float64, len(mean))

@@ -41,12 +41,12 @@ func (l lastLayer) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return y
 }
 
-// heads are how many last layers a graph has, and the scope of the one that is left out.
+// heads describes the last layers of a graph.
 type heads struct {
-	built   int
+	built   int         // their number
 	process bool        // whether the last one was a Gaussian process
 	last    *graph.Node // its outputs
-	without string
+	without string      // the scope of the one that is left out
 }
 
 const headsKey = "/heads"

@@ -257,7 +257,7 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	return y
 }
 
-// facts tells the layers what they may have to know of the model.
+// facts tells the layers about the model.
 func (m *Model) facts(x *graph.Node) *params.Facts {
 	facts, dims, batch := params.FactsOf(x.Graph()), x.Shape().Dimensions, len(m.LeadingAxes())
 	_, facts.Classes = m.Likelihood.(likelihood.Classification)

@@ -16,9 +16,9 @@ import (
 // WithGradient returns f(inputs) with your own gradient: vjp gets the output y and dL/dy, and returns dL/dinput for
 // every input, in the input's shape, or nil for 0.
 //
-// GoMLX allows a custom gradient only for an identity of one input, through which every input and the output pass.
-// Backpropagation meets the output's first, which computes all gradients by vjp, and then the inputs', which return
-// them. An input on which f does not depend gets no gradient.
+// GoMLX allows a custom gradient only for an identity of one input, so every input and the output pass through one.
+// Backpropagation meets the output's first, which computes all gradients by vjp. The inputs' identities return them.
+// An input on which f does not depend gets no gradient.
 //
 // Second derivatives differentiate vjp. They are right if vjp computes with the inputs, y and dy alone. Pass any other
 // node that f made through FirstOrder.

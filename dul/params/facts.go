@@ -5,26 +5,26 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Facts are what a model and its training tell the layers of a graph, and what these ask of the training. Most layers need no facts;
-// baselines.SNGP and DUE do. nets.Model and train.Trainer set them.
+// Facts are what a model and its training tell the layers of a graph, and what the layers ask of the training. Most layers need none;
+// baselines.SNGP and DUE do. nets.Model and train.Trainer set the facts.
 type Facts struct {
 	// Images says whether the model's inputs are images, and Inputs is how many numbers one input has; 0 if unknown.
 	Images bool
 	Inputs int
-	// Classes says whether the likelihood is one of classes. Otherwise it is likelihood.Gaussian.
+	// Classes says whether the likelihood is a likelihood.Classification. Otherwise it is likelihood.Gaussian.
 	Classes bool
 	// Examples is the number of training examples; 0 outside a training, or if replicas have different numbers.
 	Examples int
-	// Features returns, for each replica, the inputs of the last layer of the untrained network at training inputs, row-major with
-	// width columns: at all of them, or at the first 1000 images. It is nil outside a training.
+	// Features returns, for each replica, what the last layer of the untrained network gets for training inputs, row-major with
+	// width columns: for all inputs, or the first 1000 images. It is nil outside a training.
 	Features func(width int) ([][]float64, error)
 	// NeedsHead is set by layers that must be followed by a nets.Process.Head.
 	NeedsHead bool
-	// Finish is set by a layer. A training calls it at its end, for a regression with the noise variance of each replica.
+	// Finish is set by a layer. A training calls it at its end; in regression it gets the noise variance of each replica.
 	Finish func(noiseVariances ...float64) error
 }
 
-// TrainingSums is the scope, below that of a layer, of sums over the examples of one training. train.Trainer sets them to 0 when a
+// TrainingSums is the scope, below a layer's, of sums over the examples of one training. train.Trainer sets the sums to 0 when a
 // training starts.
 const TrainingSums = "training_sums"
 

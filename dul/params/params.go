@@ -256,7 +256,7 @@ func seedsOf(store *model.Store) []uint64 {
 	return Seeds(store)
 }
 
-// Seeds returns the seeds of the store's parameters: those of SetSeeds, or else the random one that the first parameter
+// Seeds returns the seeds of the store's parameters: what SetSeeds set, or else the random seed that the first parameter
 // drew; nil before.
 func Seeds(store *model.Store) []uint64 {
 	value, found := store.GetParam(seedsKey)

@@ -181,7 +181,7 @@ func (p *Prediction) ConformalIntervals(calibration *Prediction, targets []float
 	return low, high, nil
 }
 
-// moments are those of the predictive distribution.
+// moments returns the predictive distribution's mean and standard deviation.
 func (p *Prediction) moments() (mean, std []float64, err error) {
 	d, err := p.Predictive()
 	if err != nil {

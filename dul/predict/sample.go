@@ -245,9 +245,9 @@ func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent b
 	return false, nil
 }
 
-// NotFinite returns the first number of the prediction, or of further lists, that is NaN or has an infinite square, and
-// its row, the number of the input if there are answers inputs; if answers is 0, its place in its list. row is -1 if
-// there is no such number. A Gaussian so narrow that the log density of a target of order 1 is infinite counts too.
+// NotFinite returns the first number of the prediction, or of further lists, that is NaN or has an infinite square. row
+// is the number of its input, if answers is the number of inputs; its place in its list, if answers is 0; and -1 if there
+// is no such number. A Gaussian so narrow that the log density of a target of order 1 is infinite counts too.
 func (p *Prediction) NotFinite(answers int, further ...[]float64) (row int, value float64) {
 	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation}, further)
 	for _, layer := range p.Energies {

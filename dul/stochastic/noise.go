@@ -35,7 +35,7 @@ const (
 func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
 
 // Draw returns noise [..., rows, columns] from the graph's source, with the replica axes and type of like. If the rows
-// or columns belong to examples, those of one example must be neighbours, so that Seeded can tell them apart. If rows
+// or columns belong to examples, each example's must be neighbours, so that Seeded can tell examples apart. If rows
 // is shapes.DynamicDim, unknown until the graph is executed, the noise has the rows of like. Draw panics if d returns
 // another shape, and for DynamicDim unless the source is InGraph.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {

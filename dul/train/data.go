@@ -333,8 +333,8 @@ func freed(list ...*tensors.Tensor) error {
 	return nil
 }
 
-// Remarks returns a sentence on each of two oddities of the set of this name beside the training examples d: examples that
-// are training examples too, with the same answer (images are not compared), and labels that no training example has.
+// Remarks returns a sentence on each oddity of the named set, given the training examples d: examples that are training
+// examples too, with the same answer (images are not compared), and labels that no training example has.
 func (d Dataset) Remarks(name string, set Dataset) (all []string) {
 	trained, n := map[uint64]bool{}, 0
 	for _, hash := range d.hashes() {

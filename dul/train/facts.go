@@ -67,11 +67,11 @@ func (r *run) build() error {
 	}, shape)
 }
 
-// Features of images are those of the first startImages, computed in batches of startBatch.
+// Of images, the first startImages give features, in batches of startBatch.
 const startImages, startBatch = 1000, 100
 
-// untrainedFeatures are params.Facts.Features. Without replicas they are computed as in a training step, because batch normalisation
-// has no running statistics yet; replicas, which have none, keep the features by which results were stored.
+// untrainedFeatures computes params.Facts.Features. Without replicas it does so as in a training step, because batch normalisation
+// has no running statistics yet. Replicas have no batch normalisation; they do so as in evaluation, like the stored results.
 func (r *run) untrainedFeatures(ctx context.Context) (features [][]float64, err error) {
 	network, like := nets.Headless{Network: r.model.Network}, r.model
 	m, err := nets.New(like.Backend, network, nil, like.Seeds()[0])

@@ -36,7 +36,7 @@ func Get2[A, B any](a A, b B, err error) func(testing.TB) (A, B) {
 	}
 }
 
-// Err fails the test if err is nil, or one of the parts is a text that it does not say or an error that it does not wrap.
+// Err fails the test if err is nil, does not contain each text among parts, or does not wrap each error among them.
 func Err(t testing.TB, err error, parts ...any) {
 	t.Helper()
 	if err == nil {
@@ -61,11 +61,11 @@ func GetErr[T any](_ T, err error) func(t testing.TB, parts ...any) {
 	}
 }
 
-// maxZ bounds the z-scores of statistics tests. A right implementation exceeds 4 standard errors once in 16,000 checks; seeds are
+// maxZ bounds the z-scores of statistics tests. A right implementation exceeds 4 standard errors once in 16,000 checks. Seeds are
 // fixed, so a test that passes keeps passing.
 const maxZ = 4
 
-// Z fails the test if a z-score is NaN or beyond 4. The words say of what it is.
+// Z fails the test if a z-score is NaN or beyond 4. words says of what.
 func Z(t testing.TB, z float64, words string, args ...any) {
 	t.Helper()
 	if !(math.Abs(z) < maxZ) {
@@ -73,7 +73,7 @@ func Z(t testing.TB, z float64, words string, args ...any) {
 	}
 }
 
-// Near fails the test if a number is NaN or further from the wanted one than the tolerance. The words say what it is.
+// Near fails the test if got is NaN, or further from want than the tolerance. words says what got is.
 func Near(t testing.TB, got, want, tolerance float64, words string, args ...any) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {

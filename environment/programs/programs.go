@@ -1,10 +1,10 @@
 // Package programs keeps on disk what XLA has compiled for the processor, so that a program that starts again loads it,
 // in a thirtieth of the time.
 //
-// They lie in the folder that the environment variable DENSITYUNCERTAINTY_PROGRAMS names, by default densityuncertainty-xla
-// in the user's folder of caches. "off" keeps none. The folder takes at most a gigabyte; the programs that were used longest ago go first. Their names are
-// SHA-256 digests of all that they depend on (see key), and of their content, so that a file that was cut, or is of
-// another processor, plugin or flag, is compiled anew. No disk error is more than that.
+// The environment variable DENSITYUNCERTAINTY_PROGRAMS names the folder, by default densityuncertainty-xla in the user's
+// cache folder; "off" keeps none. The folder takes at most a gigabyte; the programs that were used longest ago go first.
+// A file's name is the SHA-256 digest of all that its program depends on (see key), and the file has a checksum. So a
+// program is compiled again for another processor, plugin or flag, and after any damage or disk error.
 package programs
 
 import (

@@ -385,9 +385,8 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 	return p, nil
 }
 
-// WithEnsemble adds the result of the deep ensemble of an experiment that is made of the predictions of single networks, if
-// methods.Ensemble.Members of those have results and the ensemble was not trained as such. The experiment's metrics are measured
-// from the mean of their predictions.
+// WithEnsemble adds a result for e, a deep ensemble, if e was not trained itself and methods.Ensemble.Members of the single
+// networks have results. Its metrics are measured from the mean of their predictions.
 func WithEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.Experiments) (*tables.Index, error) {
 	type key string
 	members, _ := found(x, networks)

@@ -273,17 +273,17 @@ type search struct {
 	values []float64
 }
 
-// searches are for the option that matters most to a method in a short training, of as many values for every method: how
-// much noise it has or, where a Gaussian process is the last layer, how fast that learns.
+// searches try equally many values for every method, of the option that matters most in a short training: how much noise
+// the method has or, if its last layer is a Gaussian process, how fast that learns.
 //
-// The standard deviations are of weights, which He's initialisation gives one of 0.06 to 0.12. Those of Rank-1 BNN are
-// of factors that are 1 in the mean. The least leaves networks without noise to speak of.
+// The standard deviations are of weights; He's initialisation gives weights one of 0.06 to 0.12. For Rank-1 BNN they are
+// of factors with the mean 1. The smallest leaves networks almost without noise.
 //
 // With SNGP's length scale of 1 the kernel of two images is next to 0 until the network has brought them close together,
-// since 128 normalised numbers are 16 apart where nothing is known of them. What is learned of one image then says nothing
-// of others. Its authors' code has 20. A whitened process, such as DUE's, starts with a mean of 0, through which no gradient
-// reaches the network, and its mean moves by kernel values below 1 where the mean of a dense layer moves by features. In a
-// short training the network hardly learns then, unless the process learns faster.
+// since 128 unrelated normalised numbers are 16 apart. What is learned of one image then says nothing of others. Its
+// authors' code has 20. A whitened process, such as DUE's, starts with a mean of 0, through which no gradient reaches the
+// network. Its mean moves by kernel values below 1, and the mean of a dense layer by features. So in a short training the
+// network hardly learns, unless the process learns faster.
 var searches = []search{
 	{methods.Density, initStd, []float64{0.001, 0.003, 0.01, 0.03}},
 	{methods.DensityConstant, initStd, []float64{0.001, 0.003, 0.01, 0.03}},
@@ -332,7 +332,7 @@ func (s search) candidates() experiment.Experiments {
 //go:embed chosen.csv
 var chosenCSV []byte
 
-// chosenColumns are those of chosen.csv.
+// chosenColumns are the columns of chosen.csv.
 const chosenColumns = "method,option,value,held_out_nll"
 
 // A choice is an option of a method and its value.

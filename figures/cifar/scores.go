@@ -321,8 +321,8 @@ type gaussian struct {
 // ridge is added to the diagonal of the covariance, as a part of its mean: features that are always 0 have no variance.
 const ridge = 1e-6
 
-// fitGaussian fits to features, [N*width] row-major, of which each has a label below classes. There must be more of them
-// than their width and the classes, or the covariance is singular. A class without features has no Gaussian.
+// fitGaussian fits Gaussians of one covariance to features, [N*width] row-major, each with a label below classes. The
+// covariance is singular unless N exceeds width plus classes. A class without features has no Gaussian.
 func fitGaussian(features []float64, width int, labels []int, classes int) (*gaussian, error) {
 	n := len(labels)
 	sums, counts := make([][]float64, classes), make([]float64, classes)
@@ -417,7 +417,7 @@ func ranksOf(inside, outside []float64) *metrics.Ranks {
 }
 
 // DetectByLayer is a table of the AUROC of Detect for the paper's statistic (metrics.EnergyOOD), with a row for each layer
-// and a column for each set of images out of distribution. The means are those of the held-out images at the layer. The
+// and a column for each set of images out of distribution. It takes the mean energy from the held-out images. The
 // largest number of each column is bold. All predictions are of one network with energies.
 func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.Table, error) {
 	t := prose.Table("ood-layers", inside.Images.Name)

@@ -288,7 +288,7 @@ var (
 	singleNetworks = []experiment.Method{methods.Deterministic, methods.Ensemble}
 	processes      = []experiment.Method{methods.SNGP, methods.DUE}
 	addedMethods   = slices.Concat(singleNetworks, processes)
-	// smallMethods are those of our tables of ResNet-14, and wideMethods those of the Wide ResNet.
+	// Our tables of ResNet-14 have smallMethods, and the tables of the Wide ResNet have wideMethods.
 	smallMethods = slices.Concat(papersFive, addedMethods)
 	wideMethods  = slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes, singleNetworks)
 	// keyMethods are compared with each other in the first place: without noise, with noise whose energy knows nothing of the
@@ -302,10 +302,10 @@ const paperSeeds = 3
 // mostSeeds is the largest number of seeds of a comparison.
 var mostSeeds = methods.Ensemble.Members
 
-// tenAlone needs no files but those of CIFAR-10 and the excerpt of SVHN.
+// tenAlone needs only the files of CIFAR-10 and the excerpt of SVHN.
 var ten, hundred, tenAlone = Images{Name: CIFAR10}, Images{Name: CIFAR100}, Images{Name: CIFAR10, Sets: []string{TestSet, SVHNExcerpt}}
 
-// withHeldOut are images of which 5,000 are kept out of training.
+// withHeldOut keeps 5,000 images out of training.
 func withHeldOut(d Images) Images {
 	d.HeldOut = heldOut
 	return d
@@ -324,7 +324,7 @@ func mixture(fraction float64) experiment.Method {
 	return experiment.Method{Name: fmt.Sprintf("Rank-1 Mixture (%g%%)", 100*fraction), Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: fraction}}}
 }
 
-// mixtures are those of the paper's ablation.
+// mixtures are the mixtures of the paper's ablation.
 func mixtures() []experiment.Method {
 	var all []experiment.Method
 	for _, fraction := range ablationFractions {
@@ -342,7 +342,7 @@ func paperImages() experiment.Experiments {
 			seeded(Paper, paperSeeds).Of(d, append(slices.Clone(papersFive), methods.Deterministic)...),
 			seeded(paper.withDecay(true), paperSeeds).Of(d, variationals...),
 			seeded(Wide, paperSeeds).Of(d, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...),
-			seeded(Paper, paperSeeds).Of(withHeldOut(d), methods.Density))...) // whose energies are compared with those of training images that it has not seen
+			seeded(Paper, paperSeeds).Of(withHeldOut(d), methods.Density))...) // for the energies of training images that it has not seen
 	}
 	all = tables.Union(all)
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int {
@@ -378,7 +378,7 @@ func Roofline(list experiment.Experiments) time.Duration {
 	return time.Duration(total)
 }
 
-// processorRuns are those of the comparison on a processor.
+// processorRuns are the experiments of the comparison on a processor.
 func processorRuns() experiment.Experiments {
 	return slices.Concat(
 		seeded(Chosen(Processor), 2).Of(ten, keyMethods...),

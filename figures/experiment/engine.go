@@ -219,8 +219,8 @@ func (p *planned) measureStored() (changed bool, err error) {
 	return changed, err
 }
 
-// jobs are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. The longest come first: started last, they would have the end to themselves.
+// jobs are the experiments that have no result and have not failed: whole groups if they can be replicas of one graph, and
+// single experiments otherwise. The longest come first, so that the last to end do not run alone for long.
 func (r *run) jobs() (all []job) {
 	for _, g := range r.groups {
 		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
@@ -274,12 +274,13 @@ func (r *run) workers(ctx context.Context, jobs []job) error {
 	return context.Cause(ctx)
 }
 
-// worthCompiling is how many examples the networks of a job see at least where XLA is worth its compiler. It compiles a
-// job for about 18 seconds of a processor's time and then takes 4 microseconds for an example of a UCI set; the pure Go
-// backend, which need not compile, takes 6 with AVX-512 and 25 without: between 1 and 10 million examples they are level.
+// worthCompiling is the least number of examples, seen by the networks of a job, that makes compiling for XLA worthwhile.
+// XLA compiles a job for about 18 seconds of a processor's time, and then takes 4 microseconds for an example of a UCI
+// set. The pure Go backend compiles nothing, and takes 6 with AVX-512 and 25 without: they are level between 1 and 10
+// million examples.
 const worthCompiling = 2e6
 
-// workOf is what kind of work jobs are.
+// workOf returns the kind of work that jobs are.
 func workOf(jobs []job) environment.Work {
 	total := 0.0
 	for _, j := range jobs {
@@ -330,8 +331,8 @@ func (r *run) failures() error {
 	return errors.Join(all...)
 }
 
-// fits divides a job into what can be trained together: replicas of one graph must have equally many examples in each set, so
-// that the noise of none depends on the others. Experiments whose data cannot be loaded fail.
+// fits divides a job into parts that can be trained together: replicas of one graph must have equally many examples in each
+// set, so that no replica's noise depends on the others. Experiments whose data cannot be loaded fail.
 func (r *run) fits(ctx context.Context, backend compute.Backend, j job) (all []*fit) {
 	loaded := map[int]Data{}
 	fails := func(e *planned, err error) bool {

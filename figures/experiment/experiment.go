@@ -313,7 +313,7 @@ func checkItself(v any) error {
 	return nil
 }
 
-// checkProgram asks a Program what is wrong; a panic of its is an error.
+// checkProgram calls the Program's Check, and turns a panic into an error.
 func checkProgram(p Program, e Experiment) (err error) {
 	defer recovered(&err)
 	return p.Check(e)
@@ -422,12 +422,12 @@ func Cross(preset Preset, data []Source, methods ...Method) (all Experiments, er
 	return all, nil
 }
 
-// A Grid says which experiments the cells of a table are of: those of a method on data, on splits and with seeds.
+// A Grid says which experiments each cell of a table has: of a method on data, on splits and with seeds.
 type Grid struct {
 	Title  string // of its rows
 	Preset Preset
-	// List lists the experiments of a method on data whose splits differ in more than their numbers and seeds, such as those of
-	// uci.Tuned. Preset, Splits, Seeds and Change are then not used.
+	// List, if not nil, lists the experiments of a method on data, in the place of Preset, Splits, Seeds and Change. It is for
+	// experiments that differ in more than their splits and seeds, such as in uci.Tuned.
 	List func(data Source, m Method) (Experiments, error)
 
 	Data    []Source // of its rows
@@ -448,7 +448,7 @@ func (g Grid) Of(data Source, methods ...Method) Experiments {
 }
 
 // Experiments lists the experiments of methods on data, which need not be among the rows. A method that the grid is not for
-// has none. What the preset refuses is an error.
+// has none. It is an error if the preset or List returns one.
 func (g Grid) Experiments(data Source, methods ...Method) (all Experiments, err error) {
 	if data == nil {
 		return nil, fmt.Errorf("experiment: %w", checkSource(nil))

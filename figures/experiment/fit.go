@@ -36,7 +36,7 @@ type fit struct {
 	progress func(done float64, note string)
 	each     func(m *nets.Model, at train.Progress)
 	fitted   int         // how many trainings a Program has asked for
-	fitting  atomic.Bool // whether one of them goes on
+	fitting  atomic.Bool // whether one is running
 
 	models []*nets.Model // one with replicas, or one for each member
 	speed  float64       // training examples a second, of all replicas together; 0 while it is not known
@@ -378,8 +378,8 @@ func (f *fit) carryOutBy(ctx context.Context, program Program) error {
 type Fitted struct{ fit *fit }
 
 // FitOne trains the networks of an experiment for a Program, as the engine does for itself: with its checks, backend and
-// checkpoints, and members as replicas of one graph where that is possible. e and d are those that the engine gave to the
-// Program, or changed ones, such as with other training data or another Seed.
+// checkpoints, and members as replicas of one graph where that is possible. e and d are what the engine gave to the
+// Program, or changed, such as with other training data or another Seed.
 //
 // progress is called with the part of training and prediction that is done, from 0 to 1. each, if not nil, is called
 // after every step; that training has no checkpoints, since a resumed one would not repeat the calls. Call FitOne for one

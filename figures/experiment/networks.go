@@ -165,7 +165,7 @@ func (f *fit) readKept(context.Context) error {
 
 // Curve reads the learning curve of an experiment from the folder Engine.Curves; one that was not trained has no epochs.
 // Losses are means over all experiments that were trained in one graph. Held-out losses use Recipe.Samples draws. They
-// are NaN without held-out examples, in pretraining and, if there are more than 100 epochs, in those that are not scored.
+// are NaN without held-out examples, in pretraining and, if there are more than 100 epochs, in epochs without a score.
 func Curve(folder string, e Experiment) ([]train.Epoch, error) {
 	return train.ReadCurve(filepath.Join(folder, e.ID()+csvExtension))
 }

@@ -110,8 +110,7 @@ func (r Result) Predictions() (*Predictions, error) {
 	return p, nil
 }
 
-// With returns the result with predictions that are in no store, such as those of an ensemble of other experiments'
-// networks.
+// With returns the result with predictions that are in no store, such as an ensemble's of other experiments' networks.
 func (r Result) With(p *Predictions) Result {
 	r.predictions = p
 	return r
@@ -153,8 +152,8 @@ type groupLine struct {
 	Experiment json.RawMessage `json:"experiment"` // Experiment.Spec
 }
 
-// The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
-// "ood_svhn_auroc_energy", are made by the package of the image study.
+// The metrics of a result, by their names in the store. The package of the image study adds metrics of predictions out of
+// distribution, such as "ood_svhn_auroc_energy".
 const (
 	MetricNLL  = "nll"  // negative log likelihood in nats; of a regression in the target's own units
 	MetricRMSE = "rmse" // root mean squared error in the target's own units

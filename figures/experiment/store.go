@@ -48,21 +48,21 @@ const (
 )
 
 // Results returns the results by the identities of their experiments; none if there is no folder. It is an error if two rows
-// have one identity and different numbers. Files with other names than the store's own, such as conflict copies of a program
-// that synchronises folders, only add results that the store's own lack.
+// have one identity and different numbers. Files with other names than the store's own, such as a synchronising program's
+// conflict copies, only add results that the store's own files lack.
 func (s *Store) Results() (map[string]Result, error) {
 	all, _, err := s.results(map[string]parsed{})
 	return all, err
 }
 
-// ownFile is for the names of the store's own files of lines, and lineFile for others like them.
+// ownFile matches the names of the store's own files of lines, lineFile also other names of such files.
 var (
 	ownFile  = regexp.MustCompile(`^[a-z0-9-]+\.csv(\.gz)?$|^groups\.jsonl(\.gz)?$`)
 	lineFile = regexp.MustCompile(`^[^.].*\.(csv|jsonl)(.*\.gz)?$`)
 )
 
-// results is Results with the names of other files of lines. It reads only files that are not among those parsed before, or have
-// changed since, and adds them.
+// results is Results with the names of other files of lines. It reads a file only if it is not in before, or has changed since,
+// and adds it there.
 func (s *Store) results(before map[string]parsed) (all map[string]Result, others []string, err error) {
 	if s.Folder == "" {
 		return nil, nil, errors.New("experiment: the Store has no Folder")
@@ -121,7 +121,7 @@ type parsed struct {
 	results []Result
 }
 
-// read returns the results in files, and puts what they have of groups and runs into the maps. An error is about some of the files.
+// read returns the results in files, and puts their groups and runs into the maps. An error is about some of the files.
 func (s *Store) read(names []string, before map[string]parsed, groups map[string]groupLine, runs map[string][]string) (found []Result, err error) {
 	for _, name := range names {
 		path := filepath.Join(s.Folder, name)

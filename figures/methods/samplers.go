@@ -129,8 +129,8 @@ func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
 	return append(weights, bias...), len(bias), errors.Join(err, biasErr)
 }
 
-// withoutLastLayer is the network of an experiment, which returns the input of its last layer. It is an error if the outputs of the
-// untrained network are not this layer's, also with larger weights, which a bound such as that of baselines.SpectralNormed changes.
+// withoutLastLayer is an experiment's network that returns the input of its last layer. It is an error if the outputs of the
+// untrained network are not this layer's, also with weights so large that a bound, such as baselines.SpectralNormed's, changes them.
 func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data) (nets.Network, error) {
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	backend, backendErr := spec.Backend()
@@ -172,7 +172,7 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 // with the observation noise. Statistics of batch normalisation are made anew for each draw.
 type SWAGSampler struct {
 	Start       float64 // from 0 to below 1
-	Rank, Draws int     // the Rank of baselines.SWAG, and the number of networks, each of which has Recipe.Samples
+	Rank, Draws int     // the Rank of baselines.SWAG, and the number of networks, each with Recipe.Samples
 }
 
 // Check implements experiment.Program.

@@ -37,7 +37,7 @@ const (
 )
 
 // OODThreshold draws histograms of scores, each scaled to an area of 1, in a panel for each separation, up to four in a
-// row. On a logarithmic axis the density is that of the base-10 logarithm. A line is at the threshold that a fraction
+// row. On a logarithmic axis they are densities of the base-10 logarithm. A line marks the threshold that a fraction
 // falsePositives of the test set exceeds. The legends have the fractions beyond it: of the test set (FPR) and of each set
 // out of distribution (TPR).
 func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {

@@ -54,7 +54,7 @@ var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
 // LegendPaper explains marks on numbers that are compared with published ones (see tables.Printed.Away).
 const LegendPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
 
-// LegendAgainst returns the Legend of a table whose numbers are tested against those of a reference.
+// LegendAgainst returns the Legend of a table whose numbers are tested against a reference's.
 func LegendAgainst(reference string) string {
 	return fmt.Sprintf("▲ better, ▽ worse than %s, significant at 5%% for all cells of the table together. No mark: not significant.", reference)
 }
@@ -214,8 +214,9 @@ func (t Table) Render(format string) (string, error) {
 // oneLine puts the lines of a text side by side: a line break would end the row of a table, or the caption.
 var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// markdownEscaper leaves nothing that Markdown, or a formula in it, would take for more than text, but for code between
-// backticks, which captions of ours have. Brackets stay, but for those of a link. Two backslashes before a bracket would begin a formula in a notebook, so that one is an entity.
+// markdownEscaper escapes all that Markdown, or a formula in it, would not take for text, except code between backticks,
+// which our captions have, and brackets that are no link. Two backslashes before a bracket would begin a formula in a
+// notebook, so one of them is an entity.
 var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "~", `\~`, "$", `\$`, "&", "&amp;", "<", "&lt;", "](", `]\(`, "][", `]\[`, "]:", `]\:`, "[^", `\[^`, `\`, "&#92;")
 
 // markdownBlock is what would make a line a heading, a quotation or an entry of a list.
@@ -314,7 +315,7 @@ func (t Table) latex() string {
 	return b.String()
 }
 
-// sentences are two texts one after the other, of which the first ends like a sentence.
+// sentences joins two texts, and ends the first like a sentence.
 func sentences(first, second string) string {
 	if first == "" || second == "" || strings.ContainsAny(first[len(first)-1:], ".?!:") {
 		return strings.TrimSpace(first + " " + second)
@@ -365,8 +366,8 @@ func (t Table) csv() (string, error) {
 // number has four significant digits.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-// A Value is a mean with its spread: one of ours with the decimals that are asked for, or a published one with those that
-// it was printed with. Without a number Mean is NaN.
+// A Value is a mean with its spread. Ours has the decimals that are asked for, and a published one the decimals that it
+// was printed with. Without a number Mean is NaN.
 type Value struct {
 	Mean, Std float64 // Std, a standard deviation, is NaN for a single run and where none is known
 	Decimals  int

@@ -140,7 +140,7 @@ func (x *Index) Asked() (list experiment.Experiments) {
 	return list
 }
 
-// Used returns those of the Asked that have results.
+// Used returns the experiments of Asked that have results.
 func (x *Index) Used() (list experiment.Experiments) {
 	for i, e := range x.Asked() {
 		if x.asked.has[i] {
@@ -170,7 +170,7 @@ func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 	return value, err
 }
 
-// DivergedAlone returns a verdict if all runs are there and those of only one side diverged: report.Worse if that is
+// DivergedAlone returns a verdict if all runs are there and runs of only one side diverged: report.Worse if the side is
 // list, report.Better if it is reference. Otherwise it returns "".
 func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
 	return divergedAlone(x.Results(list), x.Results(reference))

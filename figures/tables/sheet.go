@@ -171,7 +171,7 @@ func (n Number) Shown(value float64) float64 {
 
 // A Cell is a cell of a Sheet: a Mean, a mean that is Tested or has a Printed number beside it, a Difference, or Done.
 type Cell interface {
-	// cell is the cell before tests, with what its runs amount to.
+	// cell is the cell before tests, with the summary of its runs.
 	cell(x *Index) (report.Cell, Summary, error)
 	// mean is the mean, which is zero for a Difference and for Done.
 	mean() Mean
@@ -224,7 +224,7 @@ func (t Tested) cell(x *Index) (report.Cell, Summary, error) {
 	return c, s, err
 }
 
-// A Difference was computed elsewhere. Its test is one of its Family, like that of a Tested mean.
+// A Difference was computed elsewhere. Its test is one of its Family, like a Tested mean's.
 type Difference struct {
 	metrics.Difference
 	Family    string
@@ -259,7 +259,7 @@ func (p Printed) cell(x *Index) (report.Cell, Summary, error) {
 }
 
 // Away returns (ours - theirs) / s and the verdict, where theirs is the paper's number and s our standard deviation over the
-// splits. Some of the paper's deviations are not credible: those of the Yacht RMSE look ten times too small. Half a unit of
+// splits. Some of the paper's deviations are not credible: the Yacht RMSE's look ten times too small. Half a unit of
 // the last printed decimal, which rounding can explain, is taken off the difference first: 0.0006 agrees with a printed 0.001.
 // With fewer than two runs, one that diverged, or nothing to compare with, inStd is NaN and the verdict "".
 func (p Printed) Away(ours Summary) (inStd float64, verdict string) {

@@ -122,8 +122,8 @@ func (s Summary) Cell(decimals int) report.Cell {
 	return report.Cell{NotRun: true}
 }
 
-// Confidence is the probability with which an interval of a paired difference contains the difference. The verdicts of a
-// family are all right with this probability.
+// Confidence is the probability that an interval of a paired difference contains the true one, and that all significant
+// verdicts of a family are right.
 const Confidence = 0.95
 
 // A Family is paired tests of differences over the splits of data sets. Its verdicts hold for all of its tests together
@@ -139,8 +139,8 @@ type Family[K comparable] struct {
 	untested    []Test[K] // because only one side diverged, or all differences are equal
 }
 
-// Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
-// not of the same splits, or of fewer than two or the least number of splits that is asked for, the family stays as it is.
+// Add tests values against a reference's, both by split; lower is better. It adds nothing if their splits differ, or are
+// fewer than two or than least.
 func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 	splits := slices.Sorted(maps.Keys(values))
 	if len(splits) < max(least, 2) || !slices.Equal(splits, slices.Sorted(maps.Keys(reference))) {
@@ -243,8 +243,8 @@ func (t Test[K]) Text() string {
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
-// Sentence lists tests of a metric of which neither high nor low values are better: a difference that is significant is
-// called lower or higher.
+// Sentence lists tests of a metric for which neither high nor low is better: it calls a significant difference lower or
+// higher.
 func Sentence(tests []Test[string]) string {
 	var parts []string
 	for _, t := range tests {

@@ -20,7 +20,7 @@ type Search struct {
 	Candidates experiment.Experiments
 }
 
-// Choose returns a CSV file with these columns, separated by commas. Each search of which all candidates were run has a
+// Choose returns a CSV file with these columns, separated by commas. Each search whose candidates were all run has a
 // row: For, the Settings with the lowest negative log-likelihood, the first of equals, and that number with 4 decimals. A
 // run that diverged is never chosen; if all did, there is no row. A result without this metric is an error.
 func Choose(x *Index, columns string, searches []Search) ([]byte, error) {

@@ -48,7 +48,7 @@ const formatKey, scaleKey, graphKey, VersionKey = "format", "scale", "graph", "v
 
 // A Scale says how the data's own inputs and targets became those of the network. The zero value is for images.
 type Scale struct {
-	// Shape is the shape of one input, such as [features]. It is nil for images, of which a file has the parameters alone.
+	// Shape is the shape of one input, such as [features]. It is nil for images, whose file has only parameters.
 	Shape []int `json:"shape"`
 	// Inputs, if not nil, is how inputs were standardised.
 	Inputs *datasets.Scaler `json:"inputs,omitempty"`
@@ -120,7 +120,7 @@ type Answer struct {
 	Probabilities []float64
 }
 
-// An answer has answerDraws draws. Of many rows answerBatch are predicted at once.
+// An answer has answerDraws draws. answerBatch rows are predicted at a time.
 const answerDraws, answerBatch = 100, 64
 
 // Open opens the file of a trained network that experiment.Engine has kept in its folder Networks, or Save has written; each
@@ -202,8 +202,8 @@ func graphOf(trained *nets.Model, l likelihood.Likelihood, shape []int) (string,
 
 // Exec returns the prediction by one draw for each row of inputs of the returned shape, for a backend that writes it for other
 // programs: see figures/examples/serve/onnx. Inputs, of which none may be missing, and target are float64 numbers in the data's
-// own units. For a Regression it computes the target's mean and variance, [rows, 1] each; of many draws, the mean is the mean of
-// the means, and the variance the mean of the variances plus the variance of the means. For a Classification it computes the
+// own units. For a Regression it computes the target's mean and variance, [rows, 1] each. To combine draws, take the mean of the
+// means, and the mean of the variances plus the variance of the means. For a Classification it computes the
 // probabilities, [rows, classes]. Other likelihoods are an error. If the network has noise, the store's random state is a
 // further input. Noise of weights, as in baselines.MFVI, is one draw for all rows; another state gives another.
 func (o *Opened) Exec(backend compute.Backend) (*model.Exec, shapes.Shape, error) {
@@ -266,7 +266,7 @@ func (o *Opened) Predict(ctx context.Context, row []float64) (Answer, error) {
 	return append(all, Answer{})[0], err
 }
 
-// PredictAll is Predict for many inputs, in less time, with an answer for each. If one has none, the error says which, from 0.
+// PredictAll is Predict for many inputs, in less time, with an answer for each. An error says which input failed, from 0.
 func (o *Opened) PredictAll(ctx context.Context, rows [][]float64) (all []Answer, err error) {
 	x, predictor := nets.Floats{Shape: o.scale.Shape}, o.many
 	if len(rows) == 1 {

@@ -184,8 +184,8 @@ func (d Data) splits(set *datasets.Regression) (splits []datasets.Split, err err
 	return splits, err
 }
 
-// meanErrors are functions that compute the errors of Data.MeanError once, by Data, and published functions that read the sets which
-// these are computed from once, by name.
+// meanErrors has, by Data, functions that compute the errors of Data.MeanError once. published has, by name, functions that read
+// their data sets once.
 var meanErrors, published sync.Map
 
 // MeanError is that of experiment.Table. It is not known for Year, which may not be at hand. It panics for a data set and

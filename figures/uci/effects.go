@@ -16,7 +16,7 @@ import (
 // An option is one of the differences between the text and the authors' code for density layers.
 type option struct {
 	name, title string // the title has its value in the text and in the code
-	// take changes an experiment with one of the settings so that it has the other's value.
+	// take gives an experiment the value that other has.
 	take func(e *experiment.Experiment, other experiment.Experiment)
 }
 
@@ -29,8 +29,8 @@ func ofLayers(take func(l *dul.Density, other dul.Density)) func(*experiment.Exp
 	}
 }
 
-// densityOptions are all differences between the text and the authors' code that reach a dense density layer with LDL energies,
-// and one more: generative pretraining, which the text does not have and both settings do.
+// densityOptions are all differences between the text and the authors' code that reach a dense density layer with LDL energies.
+// One more leaves out generative pretraining, which is not in the text but in both of our settings.
 var densityOptions = []option{
 	{"noise", "noise: gaussian / uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
 	{"clip", "clip: false / true", ofLayers(func(l *dul.Density, other dul.Density) { l.Clip = other.Clip })},
@@ -52,7 +52,7 @@ var densityOptions = []option{
 	}},
 }
 
-// A direction is the way from the settings of the text to those of the code or back, one option at a time.
+// A direction goes from the text's settings to the code's or back, one option at a time.
 type direction struct{ base, other experiment.Grid }
 
 // directions are both ways, on the published splits.

@@ -133,7 +133,7 @@ func spreadTable(x *tables.Index) (report.Table, error) {
 	return sheet.Make(x)
 }
 
-// conformalMethods are those whose intervals are made conformal.
+// conformalMethods are the methods whose intervals are made conformal.
 var conformalMethods = append([]experiment.Method{methods.Density, methods.Deterministic, methods.MCDropout, methods.Ensemble}, laterMethods...)
 
 // The set of examples to calibrate by, see Data.Calibration, and the numbers of conformal.

@@ -28,7 +28,7 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	return textSettings("uci.Paper", data).experiment(data, defaults.Fill(m))
 }
 
-// textSettings are those of Paper.
+// textSettings are the settings of Paper.
 func textSettings(preset string, data experiment.Source) settings {
 	width := 50
 	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == Year) {
@@ -97,7 +97,7 @@ const sgd, adam = "sgd", "adam"
 // momentum is the optimizer of the paper's appendix.
 func momentum(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
 
-// settings are those in which the text and the authors' code differ, and the optimizer.
+// settings are what differs between the text and the authors' code, and the optimizer.
 type settings struct {
 	preset      string
 	widths      []int
@@ -219,8 +219,8 @@ func releasedGrid(names ...string) experiment.Grid {
 	return experiment.Grid{Title: "authors' code", Preset: Released, Data: On(names...)}
 }
 
-// everywhere is the text on all data sets. What this project adds is run on the small ones, and but for Gaussian processes on all
-// except Year.
+// everywhere has the text's settings on all data sets. Methods that this project adds leave out Year, and Gaussian processes all
+// but the small sets.
 func everywhere() experiment.Grid {
 	return experiment.Grid{Data: On(tableDatasets()...), List: func(d experiment.Source, m experiment.Method) (experiment.Experiments, error) {
 		name := d.(Data).Name
@@ -231,15 +231,15 @@ func everywhere() experiment.Grid {
 	}}
 }
 
-// energyGrids are those in which energy models are compared.
+// energyGrids compare energy models.
 func energyGrids(names ...string) []experiment.Grid {
 	return []experiment.Grid{paperGrid(names...), Tuned(On(names...)...), adamGrid(names...), releasedGrid(names...)}
 }
 
-// claimGrids are those in which the paper's claim on UCI is tested.
+// claimGrids test the paper's claim on UCI.
 var claimGrids = []experiment.Grid{paperGrid(withoutYear()...), Tuned(On(withoutYear()...)...), releasedGrid(withoutYear()...)}
 
-// gapGrids are those of the gap splits. No settings were tuned there for the mean energy, a control.
+// gapGrids are on the gap splits. No settings were tuned there for the mean energy, a control.
 func gapGrids() []experiment.Grid {
 	paper, tuned := paperGrid(), Tuned(onGaps(SmallDatasets()...)...)
 	paper.Data, tuned.Methods = tuned.Data, tunedMethods
@@ -257,7 +257,7 @@ func manySamples() experiment.Grid {
 	return g
 }
 
-// drawnMethods are those of the picture of longer training.
+// drawnMethods are the methods in the picture of longer training.
 var drawnMethods = []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
 
 // convergedMethods are the columns of convergedTable.
@@ -266,8 +266,8 @@ var convergedMethods = slices.Concat(Methods(), []experiment.Method{detached, me
 // fewSplits is the number of splits on which the longest trainings are made.
 const fewSplits = 5
 
-// trainings are those of the rows of convergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on
-// five splits, without and with early stopping.
+// trainings are the rows of convergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on five splits,
+// without and with early stopping.
 func trainings() []experiment.Grid {
 	small, all, few := On(SmallDatasets()...), convergedMethods, append([]experiment.Method{methods.Density}, drawnMethods...)
 	return []experiment.Grid{
@@ -278,7 +278,7 @@ func trainings() []experiment.Grid {
 	}
 }
 
-// SmallDatasets are those on which methods that the paper does not have are run too.
+// SmallDatasets are the data sets on which methods that the paper lacks are run too.
 func SmallDatasets() []string {
 	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
 }
@@ -289,7 +289,7 @@ func withoutYear() []string { return without(tableDatasets(), Year) }
 // tableDatasets are the rows of tables: the paper's data sets in its order, then the heating load.
 func tableDatasets() []string { return append(without(datasets.UCINames(), "energy"), "energy") }
 
-// without returns a list without one of its entries.
+// without removes name from list.
 func without(list []string, name string) []string {
 	return slices.DeleteFunc(list, func(other string) bool { return other == name })
 }
@@ -335,7 +335,7 @@ func Methods() []experiment.Method {
 	return append([]experiment.Method{methods.MFVI}, paperMethods...)
 }
 
-// addedMethods are those that the paper does not run on regression. They are run on the small data sets.
+// addedMethods are not run on regression in the paper. They are run on the small data sets.
 var addedMethods = []experiment.Method{methods.Deterministic, methods.Ensemble, methods.SNGP, methods.DUE}
 
 // everyMethod are Methods and addedMethods.

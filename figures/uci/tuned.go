@@ -140,7 +140,7 @@ func (c choice) tried(d Data, m experiment.Method) experiment.Experiments {
 	return experiment.Grid{Preset: c.experiment}.Of(d, m)
 }
 
-// searches are those of the exhibit uci-tuning.
+// searches are the searches of the exhibit uci-tuning.
 func searches() (all []tables.Search) {
 	for _, t := range tunings {
 		for _, d := range t.Data {

@@ -24,9 +24,8 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// decisionSeeds is the number of seeds of each method on each problem; furtherSeeds and placeSeeds are those of the bandit's that
-// come after them, for question 6 and then for question 14. decisionSteps is the number of training steps in each round, and decisionDraws the number of
-// functions that a network says.
+// Each method has decisionSeeds seeds on each problem. On the bandit furtherSeeds follow for question 6, and then placeSeeds for
+// question 14. decisionSteps is the number of training steps in each round, and decisionDraws a network's number of functions.
 const decisionSeeds, furtherSeeds, placeSeeds, decisionSteps, decisionDraws = 20, 100, 200, 300, 100
 
 // poolSet and actionSet are the names of the sets from which a decision chooses.
@@ -381,7 +380,7 @@ func bandit() decisionProblem {
 	}
 }
 
-// runs are the experiments of an agent, one for each seed of question 4, then for those of question 6, and of question 14.
+// runs are an agent's experiments, one for each seed: first the seeds of question 4, then of question 6, then of question 14.
 func (p decisionProblem) runs(a agent) experiment.Experiments {
 	small := smallNetwork(p.name, p.noise, decisionSteps, 1e-2, decisionDraws)
 	return experiment.Grid{Preset: small, Change: func(e *experiment.Experiment) {
@@ -423,7 +422,7 @@ func decisionTable(x *tables.Index) (report.Table, error) {
 }
 
 // banditTable answers question 6: the regret of every agent of the bandit on the seeds that came after question 4's, and its
-// ratio to density's, with the bootstrap interval over seeds. All but the later ones are tested against density (Holm). Then it
+// ratio to density's, with the bootstrap interval over seeds. All but later agents are tested against density (Holm). Then it
 // answers question 14 in the same way, with a family of its own.
 func banditTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds, "Places": placeSeeds}), Down: true}

@@ -51,7 +51,7 @@ func lowHoles(dataset string) (all []int) {
 	return all
 }
 
-// placesRuns are those of question 13 on the low holes.
+// placesRuns are the experiments of question 13 on the low holes.
 func placesRuns() (all experiment.Experiments) {
 	for _, dataset := range holeDatasets {
 		for _, m := range []experiment.Method{places, placesMean} {
@@ -122,7 +122,8 @@ type holeComparison struct {
 	widths bool
 }
 
-// holesAgainst has three columns for each comparison, of the widths two: the median, and the rank correlations with distance and energy.
+// holesAgainst has three columns for each comparison: the median, and the rank correlations with distance and energy. Widths have
+// no median.
 func holesAgainst(x *tables.Index, s tables.Sheet, compared []holeComparison) (report.Table, error) {
 	s.Columns = []string{"Data set"}
 	measures := []struct {

@@ -317,8 +317,8 @@ func allStudy() imageStudy {
 	return q
 }
 
-// trainings are the experiments of all arms, first all of one seed, then all of the next, and those of later arms last. The ensemble
-// is made of the predictions of the plain networks.
+// trainings are the experiments of all arms, seed by seed, with the later arms last. The ensemble has none: it is made of the plain
+// networks' predictions.
 func (q imageStudy) trainings() experiment.Experiments {
 	all := slices.Concat(q.arms...)
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int { return cmp.Compare(a.Seed, b.Seed) })
@@ -422,7 +422,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	return t, err
 }
 
-// answer is question 12's, from the rows of its levels, in which tested cells alone have a Difference: none of a void level.
+// answer answers question 12 from the rows of its levels. Only tested cells have a Difference; a void level has none.
 func (q imageStudy) answer(levels []report.Row) string {
 	void, better, worse, bounded := true, false, false, true
 	for _, row := range levels {

@@ -193,7 +193,7 @@ func datasetOf(e experiment.Experiment) string {
 	return strings.ReplaceAll(name, " ", "-")
 }
 
-// selected returns what choose makes of the exhibit or part that is asked for, or of the whole list. kind says what that is.
+// selected returns choose(list) if all are asked for, and else choose of the named exhibit or part, which errors call a kind.
 func selected(kind string, list tables.Exhibits, choose func(tables.Exhibits) tables.Exhibits, asked string) (tables.Exhibits, error) {
 	found := list
 	if asked != "all" {
