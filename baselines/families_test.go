@@ -155,7 +155,7 @@ func TestRefusedSettings(t *testing.T) {
 			}, fixtures.Tensor(dtypes.Float32, x))
 			must.Err(t, err, c.want)
 		}
-		if process, is := c.layers.(nets.Process); is { // whose settings are those of the head
+		if process, is := c.layers.(nets.Process); is { // its Head checks the settings
 			refused(func(s *model.Scope, x *graph.Node) *graph.Node { return process.Head(s, x, 2) }, fixtures.Zeros(2, 3))
 		} else {
 			refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3))
@@ -306,8 +306,8 @@ func TestMFVI(t *testing.T) {
 	}})
 }
 
-// MFVI starts with Kaiming-normal means, whose KL is that of their log-variances
-// and mean^2 / (2 0.1^2) each, and with a bias of zero.
+// MFVI starts with Kaiming-normal means and a bias of zero. The KL is the part of
+// the log-variances, and mean^2 / (2 0.1^2) for each mean.
 func TestMFVIConvStart(t *testing.T) {
 	const filters, fanIn = 200, 2 * 9
 	spec := conv.Spec{Filters: filters, Window: conv.Same(3, 1)}
@@ -382,8 +382,8 @@ func TestRank1StartKL(t *testing.T) {
 	})
 }
 
-// recorded is a family's layer at the parameters of a recorded one. paths gives
-// the path of each recorded parameter; "bias" is the recorded name of the bias.
+// recorded is a family's layer with recorded parameters. paths gives the path of
+// each; bias is the recorded name of the bias.
 func recorded(t *testing.T, c fixtures.Case, layers family, bias string, paths map[string]string, noise ...fixtures.Array) fixtures.Layer {
 	t.Helper()
 	paths[bias] = "/layer/bias"
@@ -409,7 +409,7 @@ func eachRecorded(t *testing.T, patterns []string, test func(t *testing.T, c fix
 	}
 }
 
-// isConv says whether a case is one of images.
+// isConv says whether a case has images.
 func isConv(c fixtures.Case) bool { return strings.Contains(c.Name, "_conv_") }
 
 // draws is a recorded draw of noise for each entry of a layer's output or input.

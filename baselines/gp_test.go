@@ -73,7 +73,7 @@ func checkSine(t *testing.T, fitted *nets.Model, mostStd, growth float64) {
 	}
 }
 
-// Networks whose outputs are not those of one Gaussian process on one vector for each input are refused before a step.
+// A network is refused, before a step, unless its outputs are one Gaussian process on one vector for each input.
 func TestRefusedProcesses(t *testing.T) {
 	hidden := func(l nets.Layers, s *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Tanh(l.Dense(s.In("a"), x, 8))

@@ -42,8 +42,8 @@ func TestCorrupt(t *testing.T) {
 		{datasets.Contrast, 1, 31, 156},                 // its end
 		{datasets.Brightness, 5, 0, 96},                 // grey: all channels are the value
 		{datasets.DefocusBlur, 5, 10, 20 + 5*10},        // a ramp stays inside
-		{datasets.DefocusBlur, 5, imageSize + 7, 90},    // and so does what is flat
-		{datasets.JPEG, 1, imageSize + 40, 90},          // and what is compressed without loss
+		{datasets.DefocusBlur, 5, imageSize + 7, 90},    // a flat image stays
+		{datasets.JPEG, 1, imageSize + 40, 90},          // also when compressed
 		{datasets.Contrast, 5, imageSize, 90},           // nothing to shrink
 		{datasets.Brightness, 1, imageSize + 2048, 102}, // 90 + 0.05*255
 		{datasets.Brightness, 5, imageSize + 1023, 102}, // 90 * 255/225: no channel may leave the scale

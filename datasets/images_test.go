@@ -274,7 +274,7 @@ func samples(t *testing.T) map[string]*Images {
 	}
 }
 
-// The pixels are those that were packed, labels are balanced, numbers ascend, and the training images are held out.
+// The pixels are as packed, labels are balanced, numbers ascend, and the training images are held out.
 func TestSample(t *testing.T) {
 	_, held := HoldOut(50000, 5000, 0)
 	for sum, m := range samples(t) {

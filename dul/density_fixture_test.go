@@ -178,16 +178,15 @@ func TestVarianceMatchesTheClosedForm(t *testing.T) {
 	}
 }
 
-// Attached, all gradients are those of the functions themselves.
+// Attached, all gradients are exact.
 func TestAttachedGradients(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	eachLayer(t, dul.Attached, func(t *testing.T, layer applied, x fixtures.Array) { layertest.Gradients(t, x, layer) })
 }
 
-// By default the gradient of the output is the exact one, with respect to the
-// input and to all parameters but those of the energy model, which get none. The
-// gradient of the log-likelihood is the exact one for the energy model and none
-// for all else.
+// By default the output gives exact gradients to the input and to all parameters
+// but the energy model's, which get none. The log-likelihood gives the exact
+// gradient to the energy model and none to all else.
 func TestPaperGradients(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	eachLayer(t, dul.PaperGradients, func(t *testing.T, layer applied, x fixtures.Array) {
@@ -197,8 +196,8 @@ func TestPaperGradients(t *testing.T) {
 	})
 }
 
-// Detached, the gradient of the output with respect to the input is that of the
-// linear map alone.
+// Detached, the gradient of the output with respect to the input is the linear
+// map's alone.
 func TestDetachedGradients(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	eachLayer(t, dul.Detached, func(t *testing.T, layer applied, x fixtures.Array) {
@@ -215,11 +214,11 @@ func TestDetachedGradients(t *testing.T) {
 	})
 }
 
-// checkSeparation checks that the output has the exact gradient for the layer's
-// own parameters and none for the energy model's, and the log-likelihood, if there
-// is one, the reverse, and none for the input. checkInput is given the gradient of
-// the sum of the output with respect to the input. All gradients are of one graph,
-// where one must not change another.
+// checkSeparation checks that the output gives the exact gradient to the layer's
+// own parameters and none to the energy model's. The log-likelihood, if there is
+// one, must do the reverse, and give none to the input. checkInput gets the
+// gradient of the sum of the output with respect to the input. All gradients are
+// of one graph, where one must not change another.
 func checkSeparation(t *testing.T, layer applied, x fixtures.Array, checkInput func(fixtures.Values, []fixtures.Array, fixtures.Array)) {
 	t.Helper()
 	values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, layer.output)

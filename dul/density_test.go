@@ -107,8 +107,8 @@ func eachLayer(t *testing.T, flow dul.GradientFlow, test func(t *testing.T, laye
 	}
 }
 
-// Every family under the checks for any layer; the gradients, some of which the zero value keeps from flowing, are
-// those of density_fixture_test.go.
+// Every family under the checks for any layer. The zero value stops some gradients; density_fixture_test.go checks
+// them.
 func TestLayers(t *testing.T) {
 	checks := layertest.Checks{CutGradients: true}
 	run := func(kind, family string, check func(t *testing.T)) {

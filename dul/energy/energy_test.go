@@ -348,7 +348,7 @@ func TestMixtureMatchesTheDenseMixture(t *testing.T) {
 	}
 }
 
-// mixtureGradients are those of the mean log-likelihood with respect to v, the log diagonals and the logits.
+// mixtureGradients are the mean log-likelihood's gradients with respect to v, the log diagonals and the logits.
 func mixtureGradients(t *testing.T, v, logDiagonals, logits, x fixtures.Array) []fixtures.Array {
 	t.Helper()
 	return fixtures.Evaluate(t, dtypes.Float64, mixtureValues(v, logDiagonals, logits, x), nil,

@@ -295,7 +295,7 @@ func TestFamilyThatPanics(t *testing.T) {
 	}
 }
 
-// What a function panics with is a failure of what builds a graph of it.
+// If a function panics, the helper that builds its graph fails with the panic.
 func TestFunctionsThatPanic(t *testing.T) {
 	x := fixtures.Values{"x": fixtures.Zeros(1, 1)}
 	for name, checks := range map[string]func(t testing.TB){

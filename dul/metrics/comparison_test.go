@@ -291,7 +291,7 @@ func TestBootstrapDifferenceWithoutSpread(t *testing.T) {
 	}
 }
 
-// On a resample, the calibration error is that of the resampled examples.
+// Counts of resampled examples give the calibration error of these examples.
 func TestECEOfResampledExamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(73, 74))
 	for range 50 {

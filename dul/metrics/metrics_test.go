@@ -263,7 +263,7 @@ func TestAURCAveragesOverOrders(t *testing.T) {
 	near(t, "AURC", []float64{AURC(confidence, right)}, []float64{total / orders})
 }
 
-// Lengths that do not match panic, and what is not defined or NaN gives NaN.
+// Lengths that do not match panic; undefined and NaN values give NaN.
 func TestMistakesPanicAndNaNGivesNaN(t *testing.T) {
 	nan := math.NaN()
 	one, two, half := [][]float64{{1}}, []float64{1, 2}, []float64{0.5, 0.5}
@@ -340,7 +340,7 @@ func ones(n int) []float64 {
 	return all
 }
 
-// The column "here" of README.md is what the examples print, which go test compares with what they compute.
+// The column "here" of README.md is what the examples print, which go test checks.
 func TestConventions(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
 	must.Do(t, err)
@@ -497,7 +497,7 @@ func TestClasswiseECEByHand(t *testing.T) {
 	near(t, "classwise ECE", []float64{ClasswiseECE(probs, 2, labels, 2)}, []float64{want})
 }
 
-// A confidence of k/bins is in bin k, whichever arithmetic it is of.
+// A confidence of k/bins is in bin k, however it was computed.
 func TestConfidencesOnEdges(t *testing.T) {
 	for _, bins := range []int{5, 10, 15, 20} {
 		for k := 1; k <= bins; k++ {
@@ -519,7 +519,7 @@ func TestConfidencesOnEdges(t *testing.T) {
 	near(t, "ECE", []float64{Outcomes{[]float64{0.7, 0.8}, []bool{false, true}}.ECE(10), ClasswiseECE([]float64{0.3, 0.7, 0.2, 0.8}, 2, []int{0, 1}, 10)}, []float64{0.45, 0.45})
 }
 
-// The order of examples of equal confidence has no part in calibration: at the rate of right answers, errors are 0.
+// The order of examples of equal confidence does not matter: if the confidence is the rate of right answers, errors are 0.
 func TestAdaptiveECEOfTies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(47, 48))
 	half := []float64{0.5, 0.5, 0.5, 0.5}

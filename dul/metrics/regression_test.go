@@ -168,7 +168,7 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// The ranks are those of exact fractions. Scores 1 to n in a random order are their own ranks.
+// The ranks are as with exact fractions. Scores 1 to n in a random order are their own ranks.
 func TestConformalQuantile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 0))
 	for _, c := range []struct {
@@ -250,8 +250,7 @@ func TestJointNLLOfLines(t *testing.T) {
 	}
 }
 
-// Groups of one target have the marginal likelihood, and so has a single function. Groups count alike, and the unit is the
-// target's.
+// Groups of one target, and a single function, have the marginal likelihood. Groups count alike. Units are the target's.
 func TestJointNLLOfMarginals(t *testing.T) {
 	y := []float64{0.3, -1, 2}
 	mean, variance := [][]float64{{0, -1, 1}, {1, 0.5, 2}}, [][]float64{{1, 2, 3}, {0.5, 1, 1}}
@@ -263,7 +262,7 @@ func TestJointNLLOfMarginals(t *testing.T) {
 	must.Near(t, JointNLL(y, mean, variance, [][]int{{0, 1}, {2}}, 1), (a+b)/2, 1e-12, "two groups")
 }
 
-// A dyad has two anchors, all pairs alike, and its examples are either, alike.
+// A dyad has two anchors, each pair equally often, and each of its examples is either with probability 1/2.
 func TestDyads(t *testing.T) {
 	const n, size, count = 3, 5, 6000
 	groups := Dyads(n, size, count, 1)
@@ -283,12 +282,12 @@ func TestDyads(t *testing.T) {
 		}
 		pairs[[2]int{low, high}]++
 	}
-	// Of the groups, 1 in 2^(size-1) has one anchor alone, and the others are of three pairs.
+	// One in 2^(size-1) groups has only one anchor; the others are of three pairs.
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
 		const p = (1 - 1./16) / 3
 		must.Z(t, (float64(pairs[pair])-count*p)/math.Sqrt(count*p*(1-p)), "pair %v in %d groups", pair, pairs[pair])
 	}
-	// Each example of a group with both is its lower anchor with probability 1/2, of the others always.
+	// An example is its group's lower anchor with probability 1/2, and always if the group has only one.
 	same := 0
 	for i := range n {
 		same += pairs[[2]int{i, i}]

@@ -396,7 +396,7 @@ func TestMLP(t *testing.T) {
 	fixtures.Compare(t, "-|x_0 - x_1|", out, fixtures.Matrix(3, 1, -2, -2, 0), 1e-15)
 }
 
-// After SetNoiseState the draws are those that followed NoiseState, from the host and in the graph.
+// After SetNoiseState come the draws that followed NoiseState, from the host and in the graph.
 func TestNoiseState(t *testing.T) {
 	for _, inGraph := range []bool{false, true} {
 		m := newModel(t, nets.MLP{Layers: dul.Density{}, Widths: []int{4}}, likelihood.Categorical{Classes: 2}, 1)

@@ -286,7 +286,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// Floats without the shape of one input are an error, and so are shapes of which no input is.
+// Floats without the shape of one input are an error, and so are shapes that no input has.
 func TestBadFloats(t *testing.T) {
 	for want, f := range map[string]nets.Floats{
 		"6 input values without the Shape of one input; give nets.Rows(values, features)": {Values: make([]float64, 6)},
@@ -303,7 +303,7 @@ func TestBadFloats(t *testing.T) {
 	}
 }
 
-// A single gray pixel is an image; what has no channel, row or column is none.
+// A single gray pixel is an image; without a channel, row or column there is none.
 func TestPixelsCheck(t *testing.T) {
 	one := nets.Pixels{Bytes: []byte{7}, Height: 1, Width: 1, Standardization: nets.Standardization{Mean: []float64{0.5}, Std: []float64{0.25}}}
 	if err := one.Check(); err != nil || one.Len() != 1 {

@@ -286,7 +286,7 @@ func TestResidualSumErrors(t *testing.T) {
 	}
 }
 
-// The features before the last layer are those of the family's own normalisation, whose bound large scales reach.
+// The features before the last layer have the family's own normalisation. Large scales reach its bound.
 func TestHeadlessResNet(t *testing.T) {
 	family := baselines.SpectralNormed{}
 	apply := func(network nets.Network) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
@@ -310,8 +310,8 @@ func TestHeadlessResNet(t *testing.T) {
 	}), whole, 1e-12)
 }
 
-// recordedBlock is a recorded block: its parameters by their names there, the
-// paths they have here, and the noise of its convolutions.
+// recordedBlock is a recorded block: its parameters by their recorded names, their
+// paths here, and the noise of its convolutions.
 type recordedBlock struct {
 	fixtures.Case
 	paths           map[string]string
@@ -354,7 +354,7 @@ var statistics = map[string]string{
 	"bn2__running_mean": "/block/norm_2/running_mean", "bn2__running_var": "/block/norm_2/running_variance",
 }
 
-// array is a recorded array; those of a batch normalisation are columns.
+// array is a recorded array; a batch normalisation's are columns.
 func (b recordedBlock) array(name string) fixtures.Array {
 	if strings.Contains(name, "bn") {
 		return b.Column(name)
@@ -389,7 +389,7 @@ func TestBlockMatchesTheReleasedBlock(t *testing.T) {
 
 		var wrt []string
 		for _, name := range slices.Sorted(maps.Keys(b.paths)) {
-			if c.Has("gout__" + name) { // those of the energy models are zero
+			if c.Has("gout__" + name) { // the energy models' are zero
 				wrt = append(wrt, name)
 			}
 		}

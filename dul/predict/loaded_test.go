@@ -80,9 +80,9 @@ func TestLoadedModelsPredict(t *testing.T) {
 			named := exported(t, trained, c.data)
 			other := c.fresh()
 			must.Do(t, checkpoint.SetTensors(other.Store, named))
-			exported(t, other, c.data) // whose training leaves the tensors as they are
+			exported(t, other, c.data) // this training leaves the tensors as they are
 			must.Do(t, checkpoint.SetTensors(fresh.Store, named))
-			trained.Host, fresh.Host = nil, nil // whose noise has moved on
+			trained.Host, fresh.Host = nil, nil // their noise has moved on
 			must.Do(t, trained.Store.SetRNGStateFromSeed(2))
 			must.Do(t, fresh.Store.SetRNGStateFromSeed(2))
 			options := predict.Options{Samples: 2}
@@ -147,7 +147,7 @@ func served(t testing.TB) *nets.Model {
 }
 
 // Eight goroutines ask one model, by one predictor, by predictors of their own and by Sample, for batches of several sizes. Every
-// answer is that of a single goroutine.
+// answer is the same as without goroutines.
 func TestGoroutines(t *testing.T) {
 	m, o := served(t), predict.Options{Samples: 5, Seed: new(uint64)}
 	shared := must.Get(predict.NewPredictor(m, o))(t)
@@ -191,7 +191,7 @@ func TestGoroutines(t *testing.T) {
 	}
 }
 
-// A predictor goes on in the model's stream of noise, sees parameters that have changed, and goes on after an error.
+// A predictor continues the model's stream of noise, sees parameters that have changed, and works after an error.
 func TestPredictor(t *testing.T) {
 	m, x := served(t), nets.Rows([]float64{1, 2}, 2)
 	for _, wrong := range []predict.Options{{Samples: -1}, {Coherent: true}} {

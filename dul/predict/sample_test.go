@@ -299,8 +299,8 @@ func sparse(t *testing.T, seeds ...uint64) *nets.Model {
 	return newModel(t, network, likelihood.Gaussian{}, seeds...)
 }
 
-// Marginals and features of replicas are those of each alone, also where one has
-// fewer inputs; before training f has the prior's moments.
+// Each replica has the same marginals and features as alone, also if one has fewer
+// inputs. Before training f has the prior's moments.
 func TestMarginals(t *testing.T) {
 	ctx := context.Background()
 	x := []nets.Inputs{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 3}, 1)}
@@ -367,9 +367,9 @@ func seededFamilies() map[string]nets.ConvLayers {
 	return families
 }
 
-// The same seed gives the same predictions whatever came before, in whatever batches
-// and executions, and wherever noise is drawn else; another seed and another sample
-// give others.
+// The same seed gives the same predictions, whatever came before, in all batch sizes,
+// and wherever noise without a seed is drawn. Another seed and another sample give
+// others.
 func TestSeed(t *testing.T) {
 	images := photos(7)
 	batches := []int{2, 7}
@@ -398,7 +398,7 @@ func TestSeed(t *testing.T) {
 			}
 			for _, batch := range batches {
 				for _, host := range []bool{true, false} {
-					of(predict.Options{}) // goes on in the stream
+					of(predict.Options{}) // continues the stream of noise
 					before := m.Host
 					if !host {
 						m.Host = nil
@@ -463,7 +463,7 @@ func (squares) Dense(s *gomlx.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Add(baselines.Deterministic{}.Dense(s, x, units), graph.ReduceAndKeep(noise, graph.ReduceMean, -1))
 }
 
-// Noise of which nobody can tell what belongs to an example is refused.
+// Noise is refused if its numbers cannot be assigned to examples.
 func TestSeedOfOtherNoise(t *testing.T) {
 	m := newModel(t, nets.MLP{Layers: squares{}}, likelihood.Gaussian{}, 1)
 	x := nets.Rows([]float64{1, 2, 3}, 1)

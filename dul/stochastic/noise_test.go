@@ -304,7 +304,7 @@ func seeded(t *testing.T, dtype dtypes.DType, seed uint64, replicas []uint64, ex
 	return out
 }
 
-// What is drawn for an example and a sample is the same in every graph, and every draw is another.
+// An example gets the same noise for a sample in every graph, and every draw differs.
 func TestSeededDraws(t *testing.T) {
 	all := seeded(t, dtypes.Float64, 7, []uint64{1}, 5, 2, 10, 20)
 	seen := map[string]bool{}

@@ -258,7 +258,7 @@ func parametersOf(t testing.TB, m *nets.Model, running ...params.Role) map[strin
 	return values
 }
 
-// fitUntil trains and stops after a step; the error is that of the stop.
+// fitUntil trains, stops after a step, and returns the error of the stop.
 func fitUntil(run train.Trainer, m *nets.Model, step int, data ...train.Dataset) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -187,8 +187,8 @@ func TestNoiseOfEveryStep(t *testing.T) {
 	}
 }
 
-// Step t of the joint training has the rate Schedule(t, total), the pretraining the largest one. That a step has the
-// rate of its number shows TestDiverged.
+// Step t of the joint training has the rate Schedule(t, total), the pretraining the largest one. TestDiverged shows that a
+// step has the rate of its number.
 func TestSchedule(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	c := named(t, "regression")
@@ -221,8 +221,8 @@ func laplaceWeight(logits []float64) float64 {
 }
 
 // A step of gradient descent on the generative objective of one layer, from Sigma =
-// I, is the weighted mean of the examples' gradients, which are known there; the
-// classifier, of which the weights are functions, does not move.
+// I, is the weighted mean of the examples' gradients, which are known there. The
+// classifier, which determines the weights, does not move.
 func TestStepOnWeightedEnergies(t *testing.T) {
 	const rate = 0.1
 	const lower, logVariance = "/model/network/output/energy/lower", "/model/network/output/energy/log_variance"
@@ -400,8 +400,8 @@ func TestClipNorm(t *testing.T) {
 	}
 }
 
-// A role that is misspelt is an error, beside a group for all roles too; one that a
-// parameter of the user's has is not.
+// A misspelt role is an error, also beside a group for all roles. A role that one of
+// the user's parameters has is none.
 func TestRolesOfGroups(t *testing.T) {
 	all := train.Group{Roles: train.AllRoles(), Optimizer: train.SGD{}}
 	for role, network := range map[params.Role]nets.Network{
@@ -417,16 +417,16 @@ func TestRolesOfGroups(t *testing.T) {
 	}
 }
 
-// ownRole is a linear layer, times a parameter of a role of its own.
+// ownRole is a linear layer, times a parameter with a new role.
 type ownRole struct{}
 
 func (ownRole) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Mul(params.Dense(s, x, units), params.New(s, x, "tempo", "tempo", params.Constant(1), 1, units))
 }
 
-// Pretraining without groups of its own moves what the groups have of the energy
-// models, as they say, and not even by weight decay anything else; groups of its own
-// have what they contain.
+// Without groups of its own, pretraining moves the energy models' parameters that the
+// groups contain, as they say, and nothing else, not even by weight decay. Groups of
+// its own move all that they contain.
 func TestGroupsOfThePretraining(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	const energy = params.Generative

@@ -244,8 +244,8 @@ func TestDiverged(t *testing.T) {
 	}, "replicas")
 }
 
-// A first batch of counts that are all 0 says nothing of the others, nor an observation of 0 with little noise. A network
-// that is thrown away has diverged all the same, though it gives numbers, and a picture of them looks like one.
+// If the first batch has only counts of 0, or observations of 0 with little noise, a much larger objective afterwards is
+// no divergence. A learning rate that ruins the network is one, although its outputs are finite.
 func TestFirstBatchOfZeros(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -286,8 +286,8 @@ func TestFirstBatchOfZeros(t *testing.T) {
 	}
 }
 
-// A replica that diverges does not keep the others from what they are without it,
-// also where the run is stopped and resumed, and the error names it alone.
+// A replica that diverges does not change the others, also if the run is stopped
+// and resumed, and the error names it alone.
 func TestDivergedReplica(t *testing.T) {
 	c := trials()[4]
 	want := c.model(t, dtypes.Float32)

@@ -233,7 +233,7 @@ func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
 			shortNoise := make([]fixtures.Array, len(noise))
 			for i, draw := range noise {
 				shortNoise[i] = draw
-				if c.name != "MFVI" { // whose noise is that of the weights
+				if c.name != "MFVI" { // whose noise is on the weights
 					shortNoise[i] = firstThree(draw)
 				}
 			}
@@ -255,8 +255,8 @@ func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
 	}
 }
 
-// What the graph makes of a table of picks must be, byte for byte, what
-// Augmentation promises, pixel by pixel.
+// The graph must turn a table of picks, byte for byte, into the images that
+// Augmentation promises.
 func TestPick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, channels, height, width, batch = 7, 3, 6, 5, 40
@@ -302,7 +302,7 @@ type byEpoch struct{}
 
 func (byEpoch) Of(seed uint64, epoch, n int) []int { return datasets.Order(seed, epoch, n) }
 
-// The usual order is that of its seed.
+// The default order depends on the seed alone.
 func TestOrderOfASeed(t *testing.T) {
 	of := func(seed uint64) []int { return slices.Clone(must.Get(newOrder(seed, 50, nil).of(0))(t)) }
 	if !slices.Equal(of(1), of(1)) || slices.Equal(of(1), of(2)) {

@@ -166,7 +166,7 @@ func TestGrids(t *testing.T) {
 	}
 }
 
-// The table of what text and code differ in has what the authors' code does otherwise.
+// The table has what the authors' code does differently from the text.
 func TestFidelities(t *testing.T) {
 	table := tableOf(t, "cifar-fidelities")
 	for _, c := range []struct{ row, paper, released string }{
@@ -178,8 +178,8 @@ func TestFidelities(t *testing.T) {
 	}
 }
 
-// Heads count: in the place of 64*10 + 10 numbers SNGP has 2*128 of the normalisation and 1024*10 + 10, DUE for 10 classes 10
-// points of 64, and 10*10 + 10 + 3 of each. Density layers have two numbers of noise for each of 570 units.
+// Heads count: in the place of 64*10 + 10 numbers SNGP has 2*128 for the normalisation and 1024*10 + 10. For 10 classes DUE has
+// 10 points of 64, and 10*10 + 10 + 3 for each class. Density layers have two numbers of noise for each of 570 units.
 func TestCosts(t *testing.T) {
 	table := must.Get(Costs(backendtest.Open(t), nets.ResNet14, 10, Family{"plain", baselines.Deterministic{}},
 		Family{"SNGP", baselines.SNGP{}}, Family{"DUE", baselines.DUE{Inducing: 10}}, Family{"density", dul.Density{}}))(t)
@@ -211,7 +211,7 @@ func TestPaperImages(t *testing.T) {
 	}
 }
 
-// 200 epochs are ten million images, of 6 microseconds each, and of 240 in the wide network with noise.
+// 200 epochs are ten million images. Each takes 6 microseconds, and 240 in the wide network with noise.
 func TestRoofline(t *testing.T) {
 	plain, wide := seeded(Paper, 1).Of(ten, methods.Deterministic), seeded(Wide, 2).Of(hundred, methods.Density)
 	if got := Roofline(slices.Concat(plain, wide)); got != time.Minute+80*time.Minute {
@@ -222,7 +222,7 @@ func TestRoofline(t *testing.T) {
 	}
 }
 
-// The committed choice is that of the committed results; with -update it becomes so.
+// The committed choice follows from the committed results; -update writes it.
 func TestCommittedChoice(t *testing.T) {
 	figtest.GoldenText(t, "chosen.csv", string(must.Get(tables.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)))
 }

@@ -87,7 +87,7 @@ func TestTrainedNetworks(t *testing.T) {
 	must.GetErr(Trained(backend, "sngp"))(t, `there are ["deterministic" "rank1" "density" "density-constant"]`)
 }
 
-// The pictures that are held out are no training images, and none that presets train on.
+// Held-out pictures are no training images, neither here nor in the presets.
 func TestPicturesOfTheSample(t *testing.T) {
 	p := must.Get(OpenPictures())(t)
 	if p.Training.N != 800 || p.HeldOut.N != 200 || p.Test.N != 1000 || p.CIFAR100.N != 500 || p.SVHN.N != 500 {

@@ -99,7 +99,7 @@ func TestLastLayer(t *testing.T) {
 		task.Network = nets.Func{Name: name, Build: build}
 		must.GetErr(experiment.Run(t.Context(), must.Get(task.Experiments(experiment.Adam(1, 20, 0.03), 1, Laplace))(t)...))(t, `build its last layer by layers.Dense(s.In("output"), ...)`)
 	}
-	bounded := Laplace // by more than its weights have before training
+	bounded := Laplace // the bound is larger than the weights before training
 	bounded.Layers = baselines.SpectralNormed{Bound: 50}
 	must.GetErr(experiment.Run(t.Context(), must.Get(sines(0).Experiments(experiment.Adam(1, 20, 0.03), 1, bounded))(t)...))(t, "do not bound its weights")
 }
@@ -121,7 +121,7 @@ func TestSWAGSampler(t *testing.T) {
 	}
 }
 
-// Over layers with noise each of Recipe.Samples is one function of the input if Coherent is set, and else it is none.
+// With noisy layers each of Recipe.Samples is one function of the input if Coherent is set, and no function otherwise.
 func TestSWAGOfNoise(t *testing.T) {
 	task := sines(0)
 	data := task.Data.(experiment.Table)

@@ -70,7 +70,7 @@ func drawn(seed int) experiment.Experiments {
 	return tables.Union(all)
 }
 
-// without are the results but those of a method.
+// without leaves out the results of a method.
 func without(list []experiment.Result, name string) []experiment.Result {
 	return slices.DeleteFunc(slices.Clone(list), func(r experiment.Result) bool { return r.Method == name })
 }
@@ -105,7 +105,7 @@ func TestLookInside(t *testing.T) {
 	}
 }
 
-// The picture of one network is its own line before those of the others, on the axes of all.
+// The picture of one network has its line in front of the others' lines, on axes for all.
 func TestInsideFigure(t *testing.T) {
 	run := func(steps int, scale float64) Inside {
 		return Inside{Steps: steps, X: []float64{0, 1}, Std: []float64{scale, 2 * scale}, Energies: [][]float64{{1, scale}, {scale, 3}}}

@@ -187,7 +187,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Examples to calibrate by are a fifth of the training part, and no part of it any more.
+// A fifth of the training part is taken off it for calibration.
 func TestCalibration(t *testing.T) {
 	plain := must.Get(Data{Name: "yacht"}.Load(t.Context(), 3))(t)
 	held := must.Get(Data{Name: "yacht", HeldOut: true}.Load(t.Context(), 3))(t)
@@ -295,7 +295,7 @@ func made(list experiment.Experiments, measure func(experiment.Experiment) map[s
 	return found
 }
 
-// uneven is close to 1. By it, differences of unequal numbers vary a little, as those that are all equal are not tested.
+// uneven is close to 1. It makes differences vary a little, since differences that are all equal are not tested.
 func uneven(e experiment.Experiment) float64 { return 1 + 1e-10*float64(e.Split) }
 
 // spread makes metrics whose mean over the 20 splits is nll and rmse, and whose standard deviation is close to sd.
@@ -309,7 +309,7 @@ func spread(nll, rmse, sd float64) func(experiment.Experiment) map[string]float6
 	}
 }
 
-// level is spread with one number for both metrics, of which the RMSE is in thousandths: no run of any data set blew up.
+// level is spread with one number for both metrics, the RMSE divided by 1000: so small that no run counts as diverged.
 func level(v float64) func(experiment.Experiment) map[string]float64 {
 	return func(e experiment.Experiment) map[string]float64 {
 		found := spread(v, v, 0.1)(e)

@@ -43,13 +43,13 @@ func TestTuned(t *testing.T) {
 	}
 }
 
-// The committed choices are those of the committed results; with -update they become so.
+// The committed choices follow from the committed results; -update writes them.
 func TestCommittedChoices(t *testing.T) {
 	figtest.GoldenText(t, "tuned.csv", string(must.Get(tables.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)))
 }
 
-// From the text to the authors' code and back, each option of density layers is taken once in each direction. With all
-// options of the other settings an experiment is the one with these, but for what is about convolutions alone.
+// From the text to the authors' code and back, each option of density layers is taken once in each direction. All options
+// of the other settings together give the other experiment, but for settings of convolutions.
 func TestOptions(t *testing.T) {
 	forConvolutions := []string{"Method.Layers.ConvEtaPriorStd", "Method.Layers.HalfChannels", "Method.Layers.Energy.ReplicatePadding"}
 	for _, way := range directions() {

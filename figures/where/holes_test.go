@@ -14,8 +14,8 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// madeHoles are results on all holes, in which density is better by the logarithm of the distance, but on the other load by nothing.
-// Widths grow with the energy. One run of the control on Boston and one on a load have diverged, and on two sets the sign is the other one.
+// madeHoles are results on all holes. Density is better by the logarithm of the distance, worse by it on two sets, and equal on one
+// load. Widths grow with the energy. One run of the control on Boston and one on a load have diverged.
 func madeHoles(s experiment.Grid, ours, control experiment.Method) (list []experiment.Result) {
 	for _, dataset := range holeDatasets {
 		measured := uci.Data{Name: dataset, Kind: uci.Hole}.Measured()
@@ -68,7 +68,7 @@ func TestHolesTable(t *testing.T) {
 	}
 }
 
-// The location mixture is compared on holes with an energy below 1, but for one that diverged, where the widths of madeHoles are smaller.
+// The location mixture is compared on holes with an energy below 1, where madeHoles have smaller widths. One of them diverged.
 func TestPlacesTable(t *testing.T) {
 	table := must.Get(placesTable(tables.Of(madeHoles(holeSettings[1], places, placesMean))))(t)
 	if got := figtest.Cell(t, table, places.Name, "Wider than its mean energy"); got != "0 of 55" {

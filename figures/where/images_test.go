@@ -55,8 +55,8 @@ func TestFewImages(t *testing.T) {
 	}
 }
 
-// Question 12 trains log-variances at two rates. Of a store with its runs in small the table has every reported number, and an
-// ensemble of the plain networks' predictions.
+// Question 12 trains log-variances at two rates. With a store of small runs the table has every reported number, and an ensemble
+// of the plain networks' predictions.
 func TestAllImages(t *testing.T) {
 	q := allStudy()
 	for i, want := range map[int]float64{2: 2, 3: 2, 4: 200. / 30, 5: 200. / 30} {
@@ -292,11 +292,11 @@ func TestImageTableVerdicts(t *testing.T) {
 	}
 }
 
-// Question 12 has each of its answers, of which calibration is no part.
+// Question 12 can have each of its answers, whatever the calibration.
 func TestAllImagesAnswer(t *testing.T) {
 	svhn := "ood_" + cifar.SVHNExcerpt + "_auroc"
 	for name, c := range map[string]struct {
-		mild, full map[string]float64 // of density less those of mean, which has 0.02 nats of mutual information, and the plain accuracy
+		mild, full map[string]float64 // density less mean, which has 0.02 nats of mutual information and the plain networks' accuracy
 		spread     float64            // of seeds
 		diverged   string
 		want       string
