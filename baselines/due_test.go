@@ -267,16 +267,9 @@ func TestDUEWithoutFactor(t *testing.T) {
 	fine := baselines.Inducing{Points: far, LengthScale: 1}
 	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter}
 	store := model.NewStore()
-	var finish func(...float64) error
 	params.SetSeeds(store, 1, 2, 3, 4)
-	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
-		s.Store().SetTraining(x.Graph(), true)
-		params.SetReplicas(x.Graph(), []int{4})
-		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
-		return replicas.Head(s.In("head"), x, 1)
-	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)))(t)
 	var failed baselines.FailedReplicas
-	if err := finish(); !errors.As(err, &failed) || len(failed) != 2 || failed[1] == nil || failed[3] == nil {
+	if err := show(t, store, replicas, 2, 1, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2))(); !errors.As(err, &failed) || len(failed) != 2 || failed[1] == nil || failed[3] == nil {
 		t.Errorf("two of four replicas: %v", err)
 	}
 	head.Jitter = 1e-4

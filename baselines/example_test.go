@@ -17,11 +17,6 @@ import (
 
 // A Gaussian process on the features of a network: the standard deviation of the function at a training input and far away.
 func ExampleSNGP() {
-	check := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
 	ctx := context.Background()
 	backend, err := gobackend.New("")
 	check(err)
@@ -48,13 +43,14 @@ func ExampleSNGP() {
 	// less certain far away: true
 }
 
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // The uncertainty of the last layer of a trained network, at a training input and far away.
 func ExampleLaplace() {
-	check := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
 	ctx := context.Background()
 	backend, err := gobackend.New("")
 	check(err)

@@ -62,19 +62,29 @@ func (l told) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return l.Head(s, x, units)
 }
 
-// epoch shows a head the rows of x in batches of the given sizes, in training on n examples, and returns what finishes it.
-func epoch(t *testing.T, store *model.Store, head nets.Process, n int, x []float64, d, units int, sizes ...int) (finish func(...float64) error) {
+// show trains a head on batches, [replicas..., rows, features], of n examples, and returns what finishes it.
+func show(t *testing.T, store *model.Store, head nets.Process, n, units int, batches ...*tensors.Tensor) (finish func(...float64) error) {
 	t.Helper()
 	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
+		params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
 		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
 		return told{head, params.Facts{Examples: n}}.Dense(s.In("head"), x, units)
 	}))(t)
-	for _, n := range sizes {
-		must.Get(exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)))(t)
-		x = x[n*d:]
+	for _, x := range batches {
+		must.Get(exec.Call(x))(t)
 	}
 	return finish
+}
+
+// epoch shows a head the rows of x in batches of the given sizes.
+func epoch(t *testing.T, store *model.Store, head nets.Process, n int, x []float64, d, units int, sizes ...int) (finish func(...float64) error) {
+	t.Helper()
+	var batches []*tensors.Tensor
+	for _, rows := range sizes {
+		batches, x = append(batches, tensors.FromFlatDataAndDimensions(x[:rows*d], rows, d)), x[rows*d:]
+	}
+	return show(t, store, head, n, units, batches...)
 }
 
 func newStore() *model.Store {
@@ -248,13 +258,7 @@ func TestSNGPErrors(t *testing.T) {
 func TestSNGPFailsByReplica(t *testing.T) {
 	store := model.NewStore()
 	params.SetSeeds(store, 1, 2, 3)
-	x, finish := fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 2, 1)), (func(...float64) error)(nil)
-	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
-		s.Store().SetTraining(x.Graph(), true)
-		params.SetReplicas(x.Graph(), []int{3})
-		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
-		return told{baselines.SNGP{RandomFeatures: 2}, params.Facts{Examples: 2}}.Dense(s.In("head"), x, 1)
-	}, x))(t)
+	finish := show(t, store, baselines.SNGP{RandomFeatures: 2}, 2, 1, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 2, 1)))
 	must.Do(t, store.GetVariable("/head/training_sums/precision_sum").SetValue(tensors.FromFlatDataAndDimensions([]float64{3, 0, 0, 8, -5, 0, 0, 1, 0, 0, 0, 3}, 3, 2, 2)))
 	err := finish(1, 1, 1)
 	var failed baselines.FailedReplicas
