@@ -273,9 +273,8 @@ func checkStartKL(t *testing.T, cases []startKL) {
 	x := fixtures.Random(rand.New(rand.NewPCG(3, 7)), 2, 2, 4, 3)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got, _ := start(t, c.layers, spec, x); math.Abs(got-c.want) > 1e-12*max(1, math.Abs(c.want)) {
-				t.Errorf("the KL is %g, want %g", got, c.want)
-			}
+			kl, _ := start(t, c.layers, spec, x)
+			must.Near(t, kl, c.want, 1e-12*max(1, math.Abs(c.want)), "the KL")
 		})
 	}
 }

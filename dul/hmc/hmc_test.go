@@ -260,9 +260,8 @@ func TestPosteriorGradient(t *testing.T) {
 			}
 			return found
 		}
-		if want := (moved(h)[1] - moved(-h)[1]) / (2 * h); math.Abs(gradients[1][i]-want) > 1e-7*(1+math.Abs(want)) {
-			t.Errorf("parameter %d: the gradient is %v, by differences %v", i, gradients[1][i], want)
-		}
+		want := (moved(h)[1] - moved(-h)[1]) / (2 * h)
+		must.Near(t, gradients[1][i], want, 1e-7*(1+math.Abs(want)), "the gradient by parameter %d", i)
 	}
 }
 

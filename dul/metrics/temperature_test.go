@@ -122,9 +122,7 @@ func TestTemperatureWithoutMinimum(t *testing.T) {
 		{"all right but for next to nothing", []float64{1e-310, 0, 0, 1e-320, 5, 0}, []int{0, 0, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := FitTemperature(c.logits, 2, c.labels); !errors.Is(err, ErrNoTemperature) {
-				t.Errorf("%v, %v", got, err)
-			}
+			must.GetErr(FitTemperature(c.logits, 2, c.labels))(t, ErrNoTemperature)
 		})
 	}
 }

@@ -42,9 +42,8 @@ func TestMixture(t *testing.T) {
 	if v := m.Variances(); v[0][0] != 13 || v[1][0] != 1 {
 		t.Errorf("variances %v; want 13 and 1", v)
 	}
-	if q := m.FunctionQuantile(0.5)[0]; math.Abs(distuv.UnitNormal.CDF((q-1)/3)+distuv.UnitNormal.CDF(q-5)-1) > 1e-12 {
-		t.Errorf("the median of the function is %v", q)
-	}
+	q := m.FunctionQuantile(0.5)[0]
+	must.Near(t, distuv.UnitNormal.CDF((q-1)/3)+distuv.UnitNormal.CDF(q-5), 1, 1e-12, "twice the probability below the function's median %v", q)
 	b.Std = nil
 	m = must.Get(predict.Mix(b, a))(t)
 	if mean, std := m.Moments(); mean[0] != 3 || math.Abs(std[0]-math.Sqrt(8.5)) > 1e-15 { // 4 between, (0+9)/2 within

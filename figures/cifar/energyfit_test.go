@@ -45,9 +45,8 @@ func TestFitEnergy(t *testing.T) {
 	// (a, -a, 0) at the first example: 1/2 x' S^-1 x.
 	x, solved := mat.NewVecDense(d, others[:d]), mat.NewVecDense(d, nil)
 	must.Do(t, factors.SolveVecTo(solved, x))
-	if want := mat.Dot(x, solved) / 2; math.Abs(fit.Others[0]-want) > 0.02*want {
-		t.Errorf("energy of another vector %v, want %v", fit.Others[0], want)
-	}
+	want = mat.Dot(x, solved) / 2
+	must.Near(t, fit.Others[0], want, 0.02*want, "the energy of another vector")
 	must.GetErr(FitEnergy(backend, energy.LDL{}, 2, features[:3], nil, 1, 1))(t, "3 numbers to fit")
 }
 

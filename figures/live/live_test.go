@@ -254,10 +254,7 @@ func TestLayerFit(t *testing.T) {
 	det := a*c - b*b
 	want := [3]float64{c / det, -b / det, a / det}
 	for i := range want {
-		if math.Abs(found.Precision[i]-want[i]) > 1e-3*math.Abs(want[i]) {
-			t.Errorf("precision %v, want %v", found.Precision, want)
-			break
-		}
+		must.Near(t, found.Precision[i], want[i], 1e-3*math.Abs(want[i]), "entry %d of the precision", i)
 	}
 	if len(found.Std) != 25 {
 		t.Fatalf("%d standard deviations, want 25", len(found.Std))
@@ -266,9 +263,8 @@ func TestLayerFit(t *testing.T) {
 	for i, sd := range found.Std {
 		h1, h2 := float64(i%5)-2, float64(i/5)-2
 		energy := (p[0]*h1*h1 + 2*p[1]*h1*h2 + p[2]*h2*h2) / 2
-		if want := math.Sqrt(0.2*energy + 0.03); math.Abs(sd-want) > 1e-5*want {
-			t.Errorf("at (%g, %g): sd %g, want %g", h1, h2, sd, want)
-		}
+		want := math.Sqrt(0.2*energy + 0.03)
+		must.Near(t, sd, want, 1e-5*want, "the standard deviation at (%g, %g)", h1, h2)
 	}
 }
 

@@ -57,9 +57,8 @@ func TestMeanError(t *testing.T) {
 		for _, z := range data.Sets[0].Targets {
 			squares += z * z / float64(data.Sets[0].Len())
 		}
-		if got, want := d.MeanError(3), math.Sqrt(squares)*data.Unit; math.Abs(got-want) > 1e-9*want {
-			t.Errorf("%+v: got %v, want %v", d, got, want)
-		}
+		want := math.Sqrt(squares) * data.Unit
+		must.Near(t, d.MeanError(3), want, 1e-9*want, "%+v", d)
 	}
 	if got := (uci.Data{Name: uci.Year}).MeanError(0); !math.IsInf(got, 1) {
 		t.Errorf("what is not known is %v", got)
