@@ -36,10 +36,8 @@ func adam(epochs int) train.Trainer {
 }
 
 // sine are n noisy values of sin 3x on [-1, 1].
-func sine(n int) train.Dataset { return sineOf(rand.New(rand.NewPCG(4, 5)), n) }
-
-func sineOf(rng *rand.Rand, n int) train.Dataset {
-	var x, y []float64
+func sine(n int) train.Dataset {
+	rng, x, y := rand.New(rand.NewPCG(4, 5)), []float64(nil), []float64(nil)
 	for range n {
 		x = append(x, 2*rng.Float64()-1)
 		y = append(y, math.Sin(3*x[len(x)-1])+0.1*rng.NormFloat64())

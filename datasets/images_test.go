@@ -235,17 +235,10 @@ func TestDrawDistribution(t *testing.T) {
 				flips += c[1]
 			}
 			df := float64(2*len(counts) - 1)
-			for _, c := range []struct {
-				statistic string
-				z         float64
-			}{
-				{"uniform outcomes", (chi2 - df) / math.Sqrt(2*df)},
-				{"flips", (flips - n/2) / math.Sqrt(n/4.0)},
-				{"windows of neighbours", binomialZ(agree, n-1, 1/float64(len(counts)))},
-				{"directions of neighbours", binomialZ(flipsAgree, n-1, 0.5)},
-			} {
-				must.Z(t, c.z, "%s", c.statistic)
-			}
+			must.Z(t, (chi2-df)/math.Sqrt(2*df), "uniform outcomes")
+			must.Z(t, (flips-n/2)/math.Sqrt(n/4.0), "flips")
+			must.Z(t, binomialZ(agree, n-1, 1/float64(len(counts))), "windows of neighbours")
+			must.Z(t, binomialZ(flipsAgree, n-1, 0.5), "directions of neighbours")
 		})
 	}
 }

@@ -31,18 +31,11 @@ func TestToyCubicStatistics(t *testing.T) {
 	root := math.Sqrt(n)
 	// Each z is standard normal up to terms of order 1/sqrt n, if the claim holds:
 	// Var 1[x > 0] = 1/4; Var |x| = 2²/12; Var e = 9; Var e² = 2·9²; Var e⁴ = 96·3⁸.
-	for _, c := range []struct {
-		name string
-		z    float64
-	}{
-		{"share of x > 0", (right/n - 0.5) / 0.5 * root},
-		{"mean of |x|", (absX/n - 3) / math.Sqrt(4.0/12) * root},
-		{"mean noise", noise / n / sd * root},
-		{"noise variance", (noise2/n - sd*sd) / (math.Sqrt2 * sd * sd) * root},
-		{"noise kurtosis", (noise4/n - 3*math.Pow(sd, 4)) / (math.Sqrt(96) * math.Pow(sd, 4)) * root},
-	} {
-		must.Z(t, c.z, "%s", c.name)
-	}
+	must.Z(t, (right/n-0.5)/0.5*root, "share of x > 0")
+	must.Z(t, (absX/n-3)/math.Sqrt(4.0/12)*root, "mean of |x|")
+	must.Z(t, noise/n/sd*root, "mean noise")
+	must.Z(t, (noise2/n-sd*sd)/(math.Sqrt2*sd*sd)*root, "noise variance")
+	must.Z(t, (noise4/n-3*math.Pow(sd, 4))/(math.Sqrt(96)*math.Pow(sd, 4))*root, "noise kurtosis")
 }
 
 func TestTwoMoonsStatistics(t *testing.T) {
@@ -64,16 +57,9 @@ func TestTwoMoonsStatistics(t *testing.T) {
 	// Each z is standard normal if the claim holds. With r² = 1 + 2 u·ε + |ε|²:
 	// E r² = 1 + 2 sd², Var r² = 4 sd² + 4 sd⁴; E y = 2/π, Var y = 1/2 - 4/π² + sd².
 	root := math.Sqrt(n)
-	for _, c := range []struct {
-		name string
-		z    float64
-	}{
-		{"share of class 1", (ones/n - 0.5) / 0.5 * root},
-		{"squared radius", (squares/n - 1 - 2*sd*sd) / math.Sqrt(4*sd*sd+4*math.Pow(sd, 4)) * root},
-		{"mean height", (upper/n - 2/math.Pi) / math.Sqrt(0.5-4/(math.Pi*math.Pi)+sd*sd) * root},
-	} {
-		must.Z(t, c.z, "%s", c.name)
-	}
+	must.Z(t, (ones/n-0.5)/0.5*root, "share of class 1")
+	must.Z(t, (squares/n-1-2*sd*sd)/math.Sqrt(4*sd*sd+4*math.Pow(sd, 4))*root, "squared radius")
+	must.Z(t, (upper/n-2/math.Pi)/math.Sqrt(0.5-4/(math.Pi*math.Pi)+sd*sd)*root, "mean height")
 }
 
 // Results were kept of these draws.
