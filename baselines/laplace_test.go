@@ -61,19 +61,11 @@ func TestLaplaceMatchesNumPy(t *testing.T) {
 
 func TestLaplaceRefuses(t *testing.T) {
 	x, nan := []float64{1, 2, 3, 4}, []float64{1, math.NaN(), 3, 4}
-	for want, fit := range map[string]func() (*baselines.LastLayer, error){
-		"the noise variance is -1": func() (*baselines.LastLayer, error) { return baselines.Laplace{}.Regression(x, 2, x[:3], -1) },
-		"PriorPrecision is -1": func() (*baselines.LastLayer, error) {
-			return baselines.Laplace{PriorPrecision: -1}.Regression(x, 2, x[:3], 1)
-		},
-		"and 2 weights for 1 outputs": func() (*baselines.LastLayer, error) { return baselines.Laplace{}.Regression(x, 2, x[:2], 1) },
-		"are not finite":              func() (*baselines.LastLayer, error) { return baselines.Laplace{}.Regression(nan, 2, x[:3], 1) },
-		"set PriorPrecision": func() (*baselines.LastLayer, error) {
-			return baselines.Laplace{}.Regression(x, 2, make([]float64, 3), 1)
-		},
-	} {
-		must.GetErr(fit())(t, want)
-	}
+	must.GetErr(baselines.Laplace{}.Regression(x, 2, x[:3], -1))(t, "the noise variance is -1")
+	must.GetErr(baselines.Laplace{PriorPrecision: -1}.Regression(x, 2, x[:3], 1))(t, "PriorPrecision is -1")
+	must.GetErr(baselines.Laplace{}.Regression(x, 2, x[:2], 1))(t, "and 2 weights for 1 outputs")
+	must.GetErr(baselines.Laplace{}.Regression(nan, 2, x[:3], 1))(t, "are not finite")
+	must.GetErr(baselines.Laplace{}.Regression(x, 2, make([]float64, 3), 1))(t, "set PriorPrecision")
 }
 
 func TestSWAGMatchesNumPy(t *testing.T) {

@@ -75,24 +75,9 @@ func TestSeedOf(t *testing.T) {
 
 func TestBadModels(t *testing.T) {
 	network := tiny(baselines.Deterministic{})
-	for _, c := range []struct {
-		name, want string
-		make       func() (*nets.Model, error)
-	}{
-		{"no network", "without a network", func() (*nets.Model, error) {
-			return nets.New(fixtures.Backend(t), nil, likelihood.Gaussian{}, 1)
-		}},
-		{"no backend", "without a backend", func() (*nets.Model, error) {
-			return nets.New(nil, network, likelihood.Gaussian{}, 1)
-		}},
-		{"no replicas", "no replicas", func() (*nets.Model, error) {
-			return nets.NewReplicas(fixtures.Backend(t), network, likelihood.Gaussian{})
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			must.GetErr(c.make())(t, c.want)
-		})
-	}
+	must.GetErr(nets.New(fixtures.Backend(t), nil, likelihood.Gaussian{}, 1))(t, "without a network")
+	must.GetErr(nets.New(nil, network, likelihood.Gaussian{}, 1))(t, "without a backend")
+	must.GetErr(nets.NewReplicas(fixtures.Backend(t), network, likelihood.Gaussian{}))(t, "no replicas")
 }
 
 // broken is a family that cannot be built, and says so by a text.
