@@ -37,7 +37,7 @@ func TestClaims(t *testing.T) {
 	add(0.9, 0.01, 0.2, seeded(Paper, paperSeeds).Of(withHeldOut(ten), methods.Density))
 	// A run that diverged is no missing run.
 	found[0].Diverged, found[0].Metrics = true, nil
-	claims := must.Get(Claims(index(found...)))(t)
+	claims := must.Get(Claims(tables.Of(found)))(t)
 	for _, c := range []struct{ claim, in, verdict, evidence string }{
 		{"lower ECE and NLL", "", tables.Holds, "8 comparisons: 8 better, 0 worse, 0 not significant. In 2 of them one of the two methods diverged."},
 		{"best in accuracy", "CIFAR-100 with ResNet-14", tables.DoesNotHold, "12 comparisons: 11 better, 1 worse, 0 not significant."},
@@ -74,7 +74,7 @@ func TestComparableClaim(t *testing.T) {
 			found := resultsOf(with(c.behind), seeded(Wide, paperSeeds).Of(ten, mixture(0.0125)))
 			found[1].Diverged = c.diverged
 			found = append(found, resultsOf(with(0), seeded(Wide, paperSeeds).Of(ten, methods.Density))...)
-			claims := must.Get(Claims(index(found...)))(t)
+			claims := must.Get(Claims(tables.Of(found)))(t)
 			i := slices.IndexFunc(claims, func(got tables.Claim) bool { return got.In == "1.25%" })
 			if claims[i].Verdict != c.verdict {
 				t.Errorf("%s (%s), want %s", claims[i].Verdict, claims[i].Evidence, c.verdict)

@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
 )
 
 // spoken is what an experiment says of n images of 10 classes, with its result on device "card": logits of noise that all
@@ -86,7 +87,7 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	without := resultsOf(func(experiment.Experiment) map[string]float64 { return nil }, seeded(Chosen(Processor), 1).Of(ten, methods.MFVI))
-	must.GetErr(named(t, "cifar-processor-differences").Table(index(without...)))(t, experiment.ErrNoPredictions, "MFVI")
+	must.GetErr(named(t, "cifar-processor-differences").Table(tables.Of(without)))(t, experiment.ErrNoPredictions, "MFVI")
 	// Without runs of density there is nothing to compare.
 	for _, some := range [][]experiment.Result{nil, found[2:]} {
 		if table := tableOf(t, "cifar-processor-differences", some...); len(table.Rows) > 0 {
@@ -182,7 +183,7 @@ func TestEnsembleOfPredictions(t *testing.T) {
 	}
 	// It is made of five results. A table that has no use for it uses none.
 	for name, want := range map[string]int{"cifar-processor": 7, "cifar10-resnet14": 0} {
-		x := index(found...)
+		x := tables.Of(found)
 		must.Get(named(t, name).Table(x))(t)
 		if got := len(x.Used()); got != want {
 			t.Errorf("%s is made of %d results, want %d", name, got, want)

@@ -121,7 +121,7 @@ func TestWideResNetRows(t *testing.T) {
 func TestResultsWithoutMetrics(t *testing.T) {
 	found := resultsOf(measuring(0.9, 0.1, 0.3, 0.01), seeded(Paper, paperSeeds).Of(ten, methods.MFVI))
 	found[1].Metrics = nil
-	must.GetErr(named(t, "cifar10-resnet14").Table(index(found...)))(t, "no metric")
+	must.GetErr(named(t, "cifar10-resnet14").Table(tables.Of(found)))(t, "no metric")
 }
 
 // The energy row is of the networks that were trained without the held-out images, and compared with the paper's. What SVHN
@@ -307,18 +307,10 @@ func measuring(accuracy, ece, nll, sd float64) func(experiment.Experiment) map[s
 	}
 }
 
-func index(all ...experiment.Result) *tables.Index {
-	byID := map[string]experiment.Result{}
-	for _, r := range all {
-		byID[r.ID] = r
-	}
-	return tables.NewIndex(byID)
-}
-
 // tableOf is a table of results.
 func tableOf(t *testing.T, name string, all ...experiment.Result) report.Table {
 	t.Helper()
-	return must.Get(named(t, name).Table(index(all...)))(t)
+	return must.Get(named(t, name).Table(tables.Of(all)))(t)
 }
 
 func named(t *testing.T, name string) tables.Exhibit {
