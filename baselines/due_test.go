@@ -165,22 +165,12 @@ func (p smallProblem) bound(s *model.Scope, head baselines.DUE, x *graph.Node) *
 
 func TestDUE(t *testing.T) {
 	points := fixtures.Random(rand.New(rand.NewPCG(31, 3)), 3, 4).Values
-	start := []baselines.Inducing{{Points: points, LengthScale: math.Sqrt2}}
-	for _, c := range []struct {
-		name   string
-		facts  params.Facts
-		checks layertest.Checks
-	}{
-		{"regression", params.Facts{}, layertest.Checks{Features: 4}},
-		{"classes", params.Facts{Classes: true}, layertest.Checks{Features: 4, NoReplicas: true}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.checks.NoReplicas {
-				fixtures.SkipShortOffGo(t)
-			}
-			c.checks.Dense(t, told{baselines.DUE{Start: start, Jitter: 1e-4}, c.facts})
-		})
-	}
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: points, LengthScale: math.Sqrt2}}, Jitter: 1e-4}
+	t.Run("regression", func(t *testing.T) { layertest.Checks{Features: 4}.Dense(t, told{head, params.Facts{}}) })
+	t.Run("classes", func(t *testing.T) {
+		fixtures.SkipShortOffGo(t)
+		layertest.Checks{Features: 4, NoReplicas: true}.Dense(t, told{head, params.Facts{Classes: true}})
+	})
 }
 
 // With all training inputs as inducing points and the best variational

@@ -123,18 +123,11 @@ func (l withPosterior) Dense(s *model.Scope, x *graph.Node, units int) *graph.No
 }
 
 func TestSNGP(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		facts  params.Facts
-		checks layertest.Checks
-	}{
-		{"images", params.Facts{Classes: true, Images: true, Examples: 1}, layertest.Checks{Deterministic: true}},
-		{"regression", params.Facts{Examples: 1}, layertest.Checks{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.checks.Dense(t, withPosterior{told{baselines.SNGP{RandomFeatures: 6}, c.facts}})
-		})
+	check := func(name string, facts params.Facts, checks layertest.Checks) {
+		t.Run(name, func(t *testing.T) { checks.Dense(t, withPosterior{told{baselines.SNGP{RandomFeatures: 6}, facts}}) })
 	}
+	check("images", params.Facts{Classes: true, Images: true, Examples: 1}, layertest.Checks{Deterministic: true})
+	check("regression", params.Facts{Examples: 1}, layertest.Checks{})
 }
 
 // With inputs as they are, the variance is that of Bayesian linear regression on
