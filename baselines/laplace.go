@@ -44,7 +44,7 @@ type LastLayer struct {
 // Regression returns the posterior of a layer with one output, given the training features, [N*width] row-major, its
 // weights, the bias last, [width+1], and the variance sigma^2 of the observation noise. It is an error if lengths do not
 // match, if a number is NaN or infinite, if sigma^2 is not positive, or if PriorPrecision is 0 and no tau is the most
-// likely, as when all weights are 0.
+// likely, for example because all weights are 0.
 func (l Laplace) Regression(features []float64, width int, weights []float64, noiseVariance float64) (*LastLayer, error) {
 	if !(noiseVariance > 0) || math.IsInf(noiseVariance, 1) {
 		return nil, fmt.Errorf("baselines.Laplace: the noise variance is %g; it must be positive: has the training diverged?", noiseVariance)

@@ -37,7 +37,7 @@ import (
 //
 // SNGP is a nets.Process: give it to nets.MLP.Over or another Architecture, and train.Trainer does the rest. With images, a fixed
 // random matrix projects h to 128 numbers, which are normalised for each example (mean 0, variance 1, then a trained scale and
-// shift); a LengthScale of 1 then has the settings of the DUE authors' code, which the paper used.
+// shift). With a LengthScale of 1 these are the settings of the DUE authors' code, which the paper used.
 type SNGP struct {
 	// Hidden makes the layers below. A Bound of 0 means 0.95 for dense layers, and 3 for convolutions.
 	Hidden SpectralNormed

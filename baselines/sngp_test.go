@@ -303,7 +303,7 @@ func TestSNGPRegression(t *testing.T) {
 	}
 }
 
-// The settings that are zero are those of tables, also with classes, or of images.
+// Zero settings have the defaults of tables, also with classes, or of images.
 func TestDefaultsOfSNGP(t *testing.T) {
 	bytes := make([]byte, 6*16)
 	for i := range bytes {

@@ -39,8 +39,8 @@ type Posterior struct {
 }
 
 // NewPosterior returns the posterior of a model of nets.NewReplicas, with one replica for each chain. It sets the
-// model's DType to Float64. Another model, a network with noise, inputs that are not nets.Floats and missing targets
-// are errors. Call Close to free it.
+// model's DType to Float64. A model without replicas or likelihood, a network with noise, inputs that are not
+// nets.Floats and missing targets are errors. Call Close to free it.
 func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	x, is := data.Inputs.(nets.Floats)
 	switch {

@@ -179,9 +179,9 @@ func MonteCarloCoverage(target []float64, mean, variance [][]float64, level floa
 }
 
 // ConformalQuantile is the ceil((n + 1) level)-th smallest of n scores, and +Inf if that is more than n: the bound that split
-// conformal prediction gives to the score of a new example (Vovk et al. 2005). If its score and these are exchangeable, it is at most
-// the bound with a probability of at least level, and of less than level + 1/(n + 1) if no two are equal. level is between 0 and 1. A
-// score that is NaN counts as infinite.
+// conformal prediction gives to the score of a new example (Vovk et al. 2005). If all n + 1 scores are exchangeable, the new one is at
+// most the bound with a probability of at least level, and of less than level + 1/(n + 1) if no two are equal. level is between 0 and
+// 1. A score that is NaN counts as infinite.
 func ConformalQuantile(scores []float64, level float64) float64 {
 	inUnit(level)
 	n := float64(len(scores))

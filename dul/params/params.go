@@ -166,8 +166,8 @@ func Statistic(s *model.Scope, like *graph.Node, name string, initial Initial, d
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
-// Set gives the store's variable at path, such as "/model/output/weights", the value, its shape and its type; without
-// such a variable it creates one, without a role.
+// Set gives the store's variable at path, such as "/model/output/weights", the value, its shape and its type. If there is
+// no such variable, Set creates one without a role.
 func Set(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
 	v := store.GetVariable(path)
 	if v == nil {

@@ -151,8 +151,8 @@ func logMeanExp(logs [][]float64) []float64 {
 //
 // m and s are the mean and the standard deviation of the predictive distribution. calibration is a prediction by the same
 // model at inputs that were not trained on, with these targets. If its examples and the new one are exchangeable, the
-// interval contains the new target with at least this probability, whatever the model: on average over inputs and
-// calibration examples, not at each input. At inputs unlike those, as in a hole of the data, nothing is promised. With fewer
+// interval contains the new target with at least the probability level, whatever the model. This holds on average over
+// inputs and calibration examples, not at each input, and not for other inputs, as in a hole of the data. With fewer
 // than level/(1 - level) examples intervals are infinite. Targets and intervals are in the units of training. It is an error
 // if level is not between 0 and 1, if numbers of examples differ, or if there are no moments (Predictive).
 func (p *Prediction) ConformalIntervals(calibration *Prediction, targets []float64, level float64) (low, high []float64, err error) {

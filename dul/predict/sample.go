@@ -227,7 +227,7 @@ func (p *Prediction) checkFinite(first int) error {
 }
 
 // MixesExamples reports whether outputs for one input depend on the other inputs of its batch, as after an operation over
-// the batch axis: whether they differ by more than 1e-4 of the largest between batches of one and of these sizes. The
+// the batch axis. They do if they differ by more than 1e-4 of the largest between batches of one and of these sizes. The
 // inputs are the first of x; coherent is Options.Coherent. A prediction that fails is an error.
 func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent bool, sizes ...int) (bool, error) {
 	var alone []float64

@@ -313,9 +313,9 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 	fixtures.Compare(t, "cosine schedule", rates, c.Array("lrs"), 1e-12)
 }
 
-// A group without optimizer leaves its parameters as they are, the first group
-// that has a parameter owns it, Only limits a group, and Rate multiplies the
-// learning rate: for one step of plain SGD, the change.
+// A group without optimizer leaves its parameters as they are. The first group
+// that has a parameter owns it. Only limits a group. Rate multiplies the learning
+// rate, and so the change by one step of plain SGD.
 func TestGroups(t *testing.T) {
 	set := linearSet(16, 0.1, 2)
 	oneStep := regression()

@@ -344,9 +344,9 @@ func TestExplosionIsOfItsPhase(t *testing.T) {
 // everyStep lets Checkpoints save every step.
 const everyStep = time.Nanosecond
 
-// A run that is killed by the system at any moment, many times, and started
-// again each time, ends with the same bits as one that was never killed, and
-// repeats no more steps than one.
+// A run may be killed by the system at any moment, many times, and started again.
+// It ends with the same bits as one that was never killed, and each time repeats
+// at most one step.
 func TestKilledRunGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a compiler takes a minute for all the processes")

@@ -146,8 +146,8 @@ func (p *Predictions) Bitmaps(numbers ...int) (all []notebook.Bitmap, err error)
 
 // Pictures are real images to look at and to train on for a minute, of the sample that comes with the program.
 type Pictures struct {
-	// Training, HeldOut and Test are of CIFAR-10: 800, 200 and 1000. HeldOut are training images that neither Training has
-	// nor the networks that come with the program were trained on.
+	// Training, HeldOut and Test are of CIFAR-10: 800, 200 and 1000. HeldOut are training images that are not in Training;
+	// the networks that come with the program were not trained on them.
 	Training, HeldOut, Test *datasets.Images
 	// CIFAR100 are its test images; SVHN the first of its training part, without labels.
 	CIFAR100, SVHN *datasets.Images
@@ -208,8 +208,8 @@ type Classifier struct {
 	energies        bool
 }
 
-// Trained is one of the trained networks that are part of the program, by its name, such as "density": a classifier of
-// CIFAR-10 with ResNet-14, trained by the preset Processor. An error says which networks there are (fs.ErrNotExist).
+// Trained returns a network that comes with the program by its name, such as "density": a classifier of CIFAR-10 with
+// ResNet-14, trained by the preset Processor. For an unknown name the error lists the networks (fs.ErrNotExist).
 func Trained(backend compute.Backend, name string) (*Classifier, error) {
 	fail := func(err error) (*Classifier, error) {
 		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
@@ -243,8 +243,8 @@ func Trained(backend compute.Backend, name string) (*Classifier, error) {
 	return c, nil
 }
 
-// Predict predicts images, which may be of classes that the network does not know, by the mean of so many draws, together
-// with the energies if it has any.
+// Predict predicts images by the mean of so many draws, with the energies if the network has any. Images may be of classes
+// that it does not know.
 func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws int) (*Predictions, error) {
 	if images.N == 0 {
 		return nil, fmt.Errorf("cifar: there are no images of %s to predict", images.Name)

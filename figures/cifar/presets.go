@@ -354,9 +354,9 @@ var chosen = sync.OnceValue(func() map[string]choice {
 	return all
 })
 
-// Chosen is a preset, such as Processor, with the value of the hyperparameter that matters most to a method in a short
-// training, which did best on held-out images (ProcessorGrid): how strong its noise is at the start, SNGP's length scale,
-// or how fast DUE's process learns. A method without a choice is trained by the preset as it is.
+// Chosen is a preset, such as Processor, with one hyperparameter of each method at the value that did best on held-out
+// images (ProcessorGrid). It is the one that matters most in a short training: how strong the noise is at the start, SNGP's
+// length scale, or how fast DUE's process learns. A method without a choice is trained by the preset as it is.
 func Chosen(preset experiment.Preset) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 		if c, has := chosen()[m.Key]; has {

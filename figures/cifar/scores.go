@@ -393,8 +393,8 @@ const (
 	bootstrapSeed = 1
 )
 
-// Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
-// metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
+// Detect says how well a score tells images out of distribution, which should have larger ones, from images inside. It
+// returns metrics.AUROC and metrics.AUPRC, with the images outside as positives and intervals by metrics.Bootstrap.
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	ranks := ranksOf(inside, outside)
 	of := func(number func(metrics.Sweep) float64) Interval {

@@ -395,17 +395,17 @@ type Family struct {
 	Layers nets.ConvLayers
 }
 
-// Bytes of a trainable number in float32 while it is trained: the number, its gradient and what its optimizer keeps, which
-// is one number for SGD with momentum and two for the Adam of the energy models.
+// Bytes of a trainable number in float32 during training: the number, its gradient and the optimizer's state. The state is
+// one number for SGD with momentum, and two for the Adam of the energy models.
 const (
 	bytesWithSGD  = 3 * 4
 	bytesWithAdam = 4 * 4
 )
 
-// Costs is a table of what a network costs with each family of layers, for CIFAR images of so many classes. It counts the
-// trainable numbers, how many of them are of energy models, the bytes that they take in training without activations, and
-// the operations for one image (see nets.ResNet.CostOf) in prediction and in a training step, with their ratio to the
-// first family's. Nothing is trained.
+// Costs is a table of what a network costs with each family of layers, for CIFAR images of so many classes. It has the
+// number of parameters, in all and of energy models, the bytes that they take in training without activations, and the
+// operations for one image (see nets.ResNet.CostOf) in prediction and in a training step. Nothing is trained. The ratio is
+// to the first family's operations.
 func Costs(backend compute.Backend, network func(nets.ConvLayers) nets.ResNet, classes int, families ...Family) (report.Table, error) {
 	t := prose.Table("costs", classes)
 	t.Columns = []string{"Layers", "Parameters", "of energy models", "Training state", "GFLOP, prediction", "GFLOP, training step", "ratio"}

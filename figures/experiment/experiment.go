@@ -44,7 +44,7 @@ type Experiment struct {
 	Preset string `experiment:"-"`
 }
 
-// A Task has the data, the network, and the likelihood, by which the network's outputs are read.
+// A Task has the data, the network, and the likelihood, which says what the network's outputs mean.
 type Task struct {
 	// Name is the heading of the task's rows. It is shown, and is no part of the identity.
 	Name       string `experiment:"-"`
@@ -186,7 +186,7 @@ type Prediction struct {
 	predict.Prediction
 	// Extra are the numbers of Task.After, by their names, [N] each.
 	Extra map[string][]float64
-	// LogLikelihood has the LogDensities, [N], of a likelihood with no more methods than NLL: the model is not kept.
+	// LogLikelihood has the LogDensities, [N], of a likelihood that has only an NLL: it needs the model, which is not kept.
 	LogLikelihood []float64
 }
 
@@ -367,10 +367,10 @@ func Adam(epochs, batch int, rate float64) Recipe {
 }
 
 // For returns the recipe adapted to a method. If predictions of the method differ from draw to draw, Samples becomes the
-// given number, and else 1. If the method has energy models, zeros of their settings are filled in: LogLikelihoodScale
-// becomes 1, as in the paper, PretrainEpochs a tenth of Epochs, at least 1, and PretrainGroups the first group with the
-// role params.Generative, for this role alone; without such a group it is an error. Without energy models their settings
-// become zero.
+// given number, and else 1. If the method has energy models, zeros of their settings are filled in. LogLikelihoodScale
+// becomes 1, as in the paper, and PretrainEpochs a tenth of Epochs, at least 1. PretrainGroups becomes the first group with
+// the role params.Generative, for this role alone; without such a group it is an error. Without energy models their
+// settings become zero.
 func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, error) {
 	t, err := MethodTraits(m, l)
 	if err != nil {

@@ -34,10 +34,10 @@ import (
 //     nets.Process as Method.Process: the fields of stored results.
 //   - More than 64 entries are written as their number and a digest.
 //   - A type or a nets.Func from outside this module has no name here, since its code may change. Instead the Spec has digests
-//     of what the experiment computes: of the graphs of loss, gradients, updates and prediction for seven examples and for the
-//     batches of training, and of the initial values; if the Source is from outside, of the data of all its splits; and of the
-//     results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed code the
-//     same. A Program, an After or what a nets.Process from outside does after training is known by name and fields alone, and
+//     of what the experiment computes: of the initial values, and of the graphs of loss, gradients, updates and prediction for
+//     seven examples and for the batches of training. It also has digests of the data of all splits of a Source from outside,
+//     and of the results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed
+//     code the same. A Program, an After or what a nets.Process from outside does after training is known by name and fields alone, and
 //     Engine.Notes says so if a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.

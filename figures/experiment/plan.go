@@ -26,7 +26,7 @@ type Engine struct {
 	Curves string
 	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
 	CheckpointEvery time.Duration
-	// Progress, if not nil, is called with the part of the work that is done, from 0 to 1, and a note on it; by one
+	// Progress, if not nil, is called with the part of the work that is done, from 0 to 1, and a note on it, by one
 	// goroutine at a time.
 	Progress func(done float64, note string)
 	// Notes, if not nil, is called with warnings; by one goroutine at a time.

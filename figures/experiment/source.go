@@ -172,8 +172,8 @@ func (t Table) parts(split int) datasets.Split {
 	return datasets.RandomSplits(t.Set.N, split+1)[split]
 }
 
-// TestTrain returns the number of test examples for each training example of a split, by which tests of differences over
-// overlapping splits are corrected.
+// TestTrain returns the number of test examples for each training example of a split. It corrects tests of differences
+// over overlapping splits.
 func (t Table) TestTrain(split int) float64 {
 	parts := t.parts(split)
 	trained := parts.Train

@@ -413,9 +413,9 @@ func gaps(x []float64) (found []interval, all interval) {
 }
 
 // meanStd averages the standard deviations std, at the inputs grid, in two places: in the middle half of each gap, and
-// where the data are, which is from the lowest point to the highest and in no gap. For the data of Figure 1 these are
-// [-1, 1], and [-4, -2] and [2, 4]; the first over the second is the ratio of the project's table of gap ratios. A place
-// without inputs has the mean 0.
+// at the data, which is from the lowest point to the highest outside of gaps. For the data of Figure 1 these are [-1, 1],
+// and [-4, -2] and [2, 4]. The first mean over the second is the gap ratio of the project's table. A place without inputs
+// has the mean 0.
 func meanStd(grid, std []float64, found []interval, all interval) (inGaps, atData float64) {
 	const rounding = 1e-9 // the grid's inputs are sums
 	var gap, data []float64

@@ -74,8 +74,8 @@ type Pairs struct {
 	Across           []bool // the pair is of both classes
 }
 
-// Distances returns a figure with a panel for each network: the distance of the features of each pair over
-// the distance of the inputs, and lines of the smallest and the largest ratio, which the title has too.
+// Distances returns a figure with a panel for each network. It shows, for each pair, the distance of the
+// features over the distance of the inputs, and lines of the smallest and the largest ratio, also in the title.
 func Distances(name string, panels ...Pairs) (Figure, error) {
 	f := Figure{Name: name, Panels: [][]*plot.Plot{nil}, Width: vg.Points(float64(205*len(panels)) + 20), Height: 220,
 		Caption: words.Caption("distances", nil)}

@@ -209,8 +209,8 @@ type Exhibit struct {
 	Name, Doc string
 	Table     func(x *Index) (report.Table, error)  // nil for a picture alone
 	Picture   func(x *Index) (report.Figure, error) // nil for none
-	// Needs are the runs, where they are not all that table and picture look for: some show whatever was run, up to a number of
-	// seeds, and some runs have neither table nor picture. Nil otherwise.
+	// Needs, if not nil, are the runs. It is for tables that show whatever was run, up to a number of seeds, and for runs without
+	// a table or picture. If it is nil, the runs are all that table and picture look for.
 	Needs func() experiment.Experiments
 	Parts Exhibits // more tables and pictures of it, which come with it or alone by their own names
 }

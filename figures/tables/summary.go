@@ -163,8 +163,8 @@ func (f *Family[K]) AddDifference(name K, d metrics.Difference, higher bool) {
 	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, higher)
 }
 
-// AddTested tests a mean against the other over common units, splits if By is nil, if both have experiments. If runs of one
-// side diverged and none of the other's, the verdict is against that side. If By is nil and the data have a method
+// AddTested tests a mean against Other, if both have experiments, over their common units: splits if By is nil. If runs of
+// one side diverged and none of the other's, the verdict is against that side. If By is nil and the data have a method
 // TestTrain(split int) float64, as experiment.Table has, the test is corrected for its mean over the splits.
 func (f *Family[K]) AddTested(name K, x *Index, t Tested) {
 	if len(t.Of) == 0 || len(t.Other.Of) == 0 {

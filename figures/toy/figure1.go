@@ -102,7 +102,7 @@ const panelWidth, panelHeight, stripHeight = 150, 160, 100
 // stripEnd is where the axis of a strip ends, on which the gap is seen.
 const stripEnd = 25.0
 
-// panels are a figure of results on one problem, one for each, with the method's name as its title.
+// panels is a figure with a panel for each result on one problem, titled with the method's name.
 type panels struct {
 	name    string
 	results []experiment.Result

@@ -125,8 +125,8 @@ const answerDraws, answerBatch = 100, 64
 
 // Open opens the file of a trained network that experiment.Engine has kept in its folder Networks, or Save has written; each
 // member of an ensemble has a file. Give the network and the likelihood as they were trained, such as nets.MLP{Layers: layers,
-// Widths: widths}: it is an error if the likelihood differs, or a shape, or a setting of a layer that changes what the network
-// computes. Answers have 100 draws, by the seed 0; see With.
+// Widths: widths}. It is an error if the likelihood, a shape, or a setting that changes what the network computes is different.
+// Answers have 100 draws, by the seed 0; see With.
 func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
 	fail := func(err error) (*Opened, error) {
 		return nil, fmt.Errorf("trained: opening the network %s: %w", path, err)
@@ -201,8 +201,8 @@ func graphOf(trained *nets.Model, l likelihood.Likelihood, shape []int) (string,
 }
 
 // Exec returns the prediction by one draw for each row of inputs of the returned shape, for a backend that writes it for other
-// programs: see figures/examples/serve/onnx. Inputs, of which none may be missing, and target are float64 numbers in the data's
-// own units. For a Regression it computes the target's mean and variance, [rows, 1] each. To combine draws, take the mean of the
+// programs: see figures/examples/serve/onnx. Inputs and target are float64 numbers in the data's own units; no input may be
+// missing. For a Regression it computes the target's mean and variance, [rows, 1] each. To combine draws, take the mean of the
 // means, and the mean of the variances plus the variance of the means. For a Classification it computes the
 // probabilities, [rows, classes]. Other likelihoods are an error. If the network has noise, the store's random state is a
 // further input. Noise of weights, as in baselines.MFVI, is one draw for all rows; another state gives another.

@@ -170,8 +170,8 @@ func conformalGrid(kind Splits) experiment.Grid {
 	return g
 }
 
-// conformalTable says how many test targets are inside 95% intervals, of each method and made conformal, on random splits, for
-// which conformal intervals have a promise, and in holes, for which they have none.
+// conformalTable says how many test targets are inside each method's own 95% intervals and inside conformal ones. It does so on
+// random splits, where conformal intervals have a guarantee, and in holes, where they have none.
 func conformalTable(x *tables.Index) (report.Table, error) {
 	s := sheet("uci-conformal", "", conformalMethods)
 	for _, of := range []struct {

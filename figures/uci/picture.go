@@ -98,9 +98,9 @@ func convergedFigure(x *tables.Index) (report.Figure, error) {
 // farAway is the end of the axis of reproductionFigure, in standard deviations. Numbers beyond are drawn there.
 const farAway = 2
 
-// reproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
-// panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
-// deviation over 20 splits (tables.Printed.Away), hollow within one.
+// reproductionFigure shows how far our results with the settings of the authors' code are from the paper's numbers. There is a panel
+// for each metric, with a row for each data set and a mark for each method. A mark is at (ours - paper) in units of our standard
+// deviation over 20 splits (tables.Printed.Away), and hollow within one.
 func reproductionFigure(x *tables.Index) (report.Figure, error) {
 	t, near, all := report.Table{Name: "uci-reproduction", Columns: []string{"Data set"}}, 0, 0
 	for _, m := range paperMethods {

@@ -56,9 +56,9 @@ var choices = sync.OnceValue(func() map[string]choice {
 	return all
 })
 
-// Tuned has the text's settings, but on each split the optimizer, SGD or Adam, and the strength of the noise at the start
-// with the lowest negative log likelihood on held-out examples: a fifth of the split's training part, after training on the
-// rest. Test examples have no part in it. DensityMean has the choices of Density. A split on which all pairs diverged is left
+// Tuned has the text's settings, but each split has its own optimizer, SGD or Adam, and strength of the noise at the start.
+// They have the lowest negative log likelihood on a fifth of the split's training part, after training on the rest. Test
+// examples have no part in it. DensityMean has the choices of Density. A split on which all pairs diverged is left
 // out. A method or data without any choice is an error.
 func Tuned(data ...experiment.Source) experiment.Grid {
 	return experiment.Grid{Title: "tuned", List: tuned, Data: data}
@@ -125,9 +125,9 @@ func grid(m experiment.Method) (all []choice) {
 	return all
 }
 
-// tunings are the settings whose hyperparameters are chosen by the exhibit uci-tuning: every method on the small sets and on
-// their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
-// with there (the table uci-claims).
+// tunings are the settings whose hyperparameters the exhibit uci-tuning chooses: for every method on the small sets and on
+// their gap splits. On the larger sets but Year it chooses for density layers and the methods that the paper compares them
+// with (the table uci-claims).
 var tunings = []experiment.Grid{
 	{Title: "random splits", Data: On(SmallDatasets()...), Methods: slices.Concat(tunedMethods, laterMethods)},
 	{Title: "gap splits", Data: onGaps(SmallDatasets()...), Methods: tunedMethods},
