@@ -243,8 +243,8 @@ func TestDUESamples(t *testing.T) {
 	}
 }
 
-// Inducing points that are all but equal, without jitter to speak of, have no factor, and the end of the training says so: in all rows of
-// the kernel matrix but the first the pivot is rounding, which would have to be positive in each of 31.
+// Nearly equal inducing points with almost no jitter have no factor, and the end of the training says so. In all rows of the kernel matrix
+// but the first the pivot is only rounding, which would have to be positive in all 31.
 func TestDUEWithoutFactor(t *testing.T) {
 	near, far := points(rand.New(rand.NewPCG(8, 8)), 32, 2), make([]float64, 64)
 	for i, v := range near {

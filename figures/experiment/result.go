@@ -177,7 +177,7 @@ func attempt(metric Metric, p *Predictions) (found map[string]float64, err error
 	return metric(p)
 }
 
-// Measure computes the given metrics, or else those of the experiment's task, from kept predictions, without training.
+// Measure computes the given metrics, or else the task's, from kept predictions, without training.
 // The result includes the numbers of Task.After. If some are not finite, the error wraps ErrNotFinite, and all numbers
 // are returned with it.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
