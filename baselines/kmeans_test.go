@@ -55,12 +55,10 @@ func TestKMeans(t *testing.T) {
 	if got, err := kMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
 		t.Errorf("%v, error %v", got, err)
 	}
-	for _, c := range []struct {
-		width, count int
-		says         string
-	}{{0, 1, "points of 0"}, {7, 1, "points of 7"}, {2, 0, "0 centres of 60 points"}, {2, 61, "61 centres of 60 points"}} {
-		must.GetErr(kMeans(x, c.width, c.count, 1))(t, c.says)
-	}
+	must.GetErr(kMeans(x, 0, 1, 1))(t, "points of 0")
+	must.GetErr(kMeans(x, 7, 1, 1))(t, "points of 7")
+	must.GetErr(kMeans(x, 2, 0, 1))(t, "0 centres of 60 points")
+	must.GetErr(kMeans(x, 2, 61, 1))(t, "61 centres of 60 points")
 	if got := must.Get(kMeans(x, 2, 60, 1))(t); len(got) != len(x) {
 		t.Errorf("%d coordinates of as many centres as points", len(got))
 	}

@@ -153,16 +153,13 @@ func TestCSVCategories(t *testing.T) {
 
 	for _, bad := range []struct {
 		c    CSV
-		want []string
+		want []any
 	}{
-		{CSV{Categories: []string{"wood"}}, []string{"column 3: age has no value", "column 1: wood has no value (\"\"); give it one, or leave the line out; with CSV.FillMissing"}},
-		{CSV{Target: "wood", Categories: []string{"wood", "colour"}, FillMissing: true}, []string{"the target wood cannot have categories", `no column "colour" of categories`}},
-		{CSV{Target: "age", Categories: []string{"wood"}, FillMissing: true}, []string{`column 3: age has no value ("NA"); give the target one`}},
+		{CSV{Categories: []string{"wood"}}, []any{"column 3: age has no value", "column 1: wood has no value (\"\"); give it one, or leave the line out; with CSV.FillMissing"}},
+		{CSV{Target: "wood", Categories: []string{"wood", "colour"}, FillMissing: true}, []any{"the target wood cannot have categories", `no column "colour" of categories`}},
+		{CSV{Target: "age", Categories: []string{"wood"}, FillMissing: true}, []any{`column 3: age has no value ("NA"); give the target one`}},
 	} {
-		_, err := bad.c.parse(text, "")
-		for _, want := range bad.want {
-			must.Err(t, err, want)
-		}
+		must.GetErr(bad.c.parse(text, ""))(t, bad.want...)
 	}
 	for name, text := range map[string]string{"age is missing": "wood,age,age is missing,y\na,NA,1,2\n", "wood=oak": "wood,wood=oak,y\noak,1,2\n", "wood is missing": "wood is missing,wood,y\n1,,2\n"} {
 		must.GetErr(c.parse(text, ""))(t, fmt.Sprintf("two inputs %q", name))

@@ -125,15 +125,9 @@ func TestSVHNTrainExcerptOfTheOfficialFile(t *testing.T) {
 func TestSVHNTrainExcerptRefuses(t *testing.T) {
 	blank := newImages("blank", nil, svhnExcerptImages)
 	x, y := svhnVariables(blank)
-	for _, c := range []struct {
-		name string
-		data []byte
-	}{
-		{"other pixels", matOf(x)},
-		{"another size", matOf(y)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			must.GetErr(SVHNTrainExcerpt(context.Background(), folderOf(t, testFile{svhnExcerptFile, c.data})))(t, "remove or replace the file")
+	for name, data := range map[string][]byte{"other pixels": matOf(x), "another size": matOf(y)} {
+		t.Run(name, func(t *testing.T) {
+			must.GetErr(SVHNTrainExcerpt(context.Background(), folderOf(t, testFile{svhnExcerptFile, data})))(t, "remove or replace the file")
 		})
 	}
 }

@@ -64,19 +64,10 @@ func TestVersionOfTheCheckout(t *testing.T) {
 
 func TestField(t *testing.T) {
 	const cpuinfo = "processor\t: 0\nmodel\t\t: 7\nmodel name\t: Some  CPU @ 2.20GHz: x\nmodel name\t: Second\n"
-	for _, c := range []struct {
-		name string
-		want string
-	}{
-		{"model name", "Some CPU @ 2.20GHz: x"},
-		{"model", "7"},
-		{"flags", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := field(strings.NewReader(cpuinfo), c.name); got != c.want {
-				t.Errorf("field %q = %q, want %q", c.name, got, c.want)
-			}
-		})
+	for name, want := range map[string]string{"model name": "Some CPU @ 2.20GHz: x", "model": "7", "flags": ""} {
+		if got := field(strings.NewReader(cpuinfo), name); got != want {
+			t.Errorf("field %q = %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -155,17 +155,12 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 			must.Near(t, got[0].Mean[0][1], alone[0].Mean[0][0], 1e-12, "a prediction padded, and alone")
 		})
 	}
-	for _, c := range []struct {
-		name, want string
-		x          []nets.Inputs
-	}{
-		{"number", "1 sets of inputs for a model with 2 replicas", []nets.Inputs{short}},
-		{"shape", "replica 1: an input is nets.Floats of shape [1], where others", []nets.Inputs{short, nets.Rows([]float64{1}, 1)}},
-		{"images", "give nets.Rows(values, features)", []nets.Inputs{photos(1), photos(1)}},
+	for want, x := range map[string][]nets.Inputs{
+		"1 sets of inputs for a model with 2 replicas":                  {short},
+		"replica 1: an input is nets.Floats of shape [1], where others": {short, nets.Rows([]float64{1}, 1)},
+		"give nets.Rows(values, features)":                              {photos(1), photos(1)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			must.GetErr(predict.SampleReplicas(ctx, m, c.x, predict.Options{}))(t, c.want)
-		})
+		must.GetErr(predict.SampleReplicas(ctx, m, x, predict.Options{}))(t, want)
 	}
 }
 

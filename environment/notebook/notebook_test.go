@@ -47,7 +47,6 @@ func TestMust(t *testing.T) {
 func TestMisuseStopsTheCell(t *testing.T) {
 	for _, test := range []struct {
 		name string
-
 		call func()
 		want string
 	}{

@@ -44,11 +44,8 @@ func TestResidualStepBoundIsAttained(t *testing.T) {
 
 func TestPrintedConstant(t *testing.T) {
 	s := ResidualStep{Alpha: 0.1, Weight: 0.01, Lambda: 1}
-	for _, c := range []struct {
-		width int
-		want  float64
-	}{{1, 0.1}, {4, 0.5 - 2*0.1*4}, {2, 0.1}} {
-		must.Near(t, s.PrintedConstant(c.width, 0.5, 1), c.want, 1e-12, "width %d", c.width)
+	for width, want := range map[int]float64{1: 0.1, 4: 0.5 - 2*0.1*4, 2: 0.1} {
+		must.Near(t, s.PrintedConstant(width, 0.5, 1), want, 1e-12, "width %d", width)
 	}
 }
 
