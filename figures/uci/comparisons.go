@@ -126,10 +126,10 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
-var tunedMethods = slices.Concat(sampledMethods, addedMethods)
+var tunedMethods = slices.Concat(sampledMethods, addedMethods, laterMethods)
 
 // gapMethods are the columns of gapTable.
-var gapMethods = slices.Concat([]experiment.Method{methods.DensityMean}, tunedMethods, laterMethods)
+var gapMethods = append([]experiment.Method{methods.DensityMean}, tunedMethods...)
 
 // gapSheet is a table of a number on gap splits.
 func gapSheet(name string, n tables.Number, reference ...experiment.Method) tables.Sheet {

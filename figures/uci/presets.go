@@ -242,7 +242,7 @@ var claimGrids = []experiment.Grid{paperGrid(withoutYear()...), Tuned(On(without
 // gapGrids are on the gap splits. No settings were tuned there for the mean energy, a control.
 func gapGrids() []experiment.Grid {
 	paper, tuned := paperGrid(), Tuned(onGaps(SmallDatasets()...)...)
-	paper.Data, tuned.Methods = tuned.Data, tunedMethods
+	paper.Data, tuned.Methods = tuned.Data, slices.Concat(sampledMethods, addedMethods)
 	return []experiment.Grid{paper, tuned}
 }
 

@@ -129,7 +129,7 @@ func grid(m experiment.Method) (all []choice) {
 // their gap splits. On the larger sets but Year it chooses for density layers and the methods that the paper compares them
 // with (the table uci-claims).
 var tunings = []experiment.Grid{
-	{Title: "random splits", Data: On(SmallDatasets()...), Methods: slices.Concat(tunedMethods, laterMethods)},
+	{Title: "random splits", Data: On(SmallDatasets()...), Methods: tunedMethods},
 	{Title: "gap splits", Data: onGaps(SmallDatasets()...), Methods: tunedMethods},
 	{Title: "random splits", Data: On("kin8nm", "naval", "protein"), Methods: slices.Concat(energyMethods, rivals)},
 }
@@ -178,12 +178,11 @@ func search(d Data, m experiment.Method) []tables.Search {
 // tuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
 // results do not matter.
 func tuningTable(x *tables.Index) (report.Table, error) {
-	list := slices.Concat(tunedMethods, laterMethods)
-	s := sheet("uci-tuning", "", list)
+	s := sheet("uci-tuning", "", tunedMethods)
 	for _, tuned := range tunings {
 		for _, d := range tuned.Data {
 			var cells []tables.Cell
-			for _, m := range list {
+			for _, m := range tunedMethods {
 				cell := tables.Words("")
 				if slices.ContainsFunc(tuned.Methods, m.Equal) {
 					cell = mostChosen(d.(Data), m.Key)
