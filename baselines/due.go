@@ -99,8 +99,8 @@ func (l DUE) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *
 	return l.process(s, x, units).moments()
 }
 
-// leastPivot is the variable that checkPivots reads.
-const leastPivot = "least_pivot"
+// failedSteps is the variable that checkPivots reads.
+const failedSteps = "failed_steps"
 
 // A sparseProcess is the K processes of a head at its inputs x, with matrices
 // [..., K, rows, columns].
@@ -255,25 +255,25 @@ func eachReplica(starts func() []Inducing, of func(Inducing) []float64) params.I
 	}
 }
 
-// note keeps the least pivot that a factorisation has had in training, for checkPivots.
+// note counts the training steps at which a pivot was not positive, for checkPivots.
 func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
-	least := params.Statistic(s, x, leastPivot, params.Constant(1), 1, 1)
+	count := params.Statistic(s.In(params.TrainingSums), x, failedSteps, params.Constant(0), 1, 1)
 	if s.Store().IsTraining(x.Graph()) {
-		current := graph.Reshape(graph.ReduceMin(pivots, -3, -2, -1), least.Shape().Dimensions...)
-		least.SetNodeValue(graph.Min(least.NodeValue(x), current))
+		failed := graph.Where(graph.GreaterThan(pivots, graph.ZerosLike(pivots)), graph.ZerosLike(pivots), graph.OnesLike(pivots)) // 1 for NaN
+		count.SetNodeValue(graph.Add(count.NodeValue(x), graph.Reshape(graph.ReduceMax(failed, -3, -2, -1), count.Shape().Dimensions...)))
 	}
 }
 
-// checkPivots returns FailedReplicas if K(Z, Z) of the head in the given scope had no Cholesky factor at some training step.
+// checkPivots returns FailedReplicas if K(Z, Z) of the head in the given scope had no Cholesky factor at some step of this training.
 func checkPivots(store *model.Store, head string) error {
-	pivots, _, err := params.Values(store, model.JoinPath(head, leastPivot))
+	counts, _, err := params.Values(store, model.JoinPath(head, params.TrainingSums, failedSteps))
 	if err != nil {
 		return fmt.Errorf("DUE: %w", err)
 	}
 	failed := make(FailedReplicas)
-	for r, pivot := range pivots {
-		if !(pivot > 0) {
-			failed[r] = fmt.Errorf("DUE: the kernel matrix of the inducing points had the pivot %.3g: %w", pivot, linalg.ErrNotPositiveDefinite)
+	for r, steps := range counts {
+		if steps > 0 {
+			failed[r] = fmt.Errorf("DUE: the kernel matrix of the inducing points, at %g steps: %w", steps, linalg.ErrNotPositiveDefinite)
 		}
 	}
 	return failed.asError()

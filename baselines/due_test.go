@@ -264,6 +264,12 @@ func TestDUEWithoutFactor(t *testing.T) {
 	}
 	head.Jitter = 1e-4
 	must.Do(t, epoch(t, newStore(), head, 2, x, 2, 2, 2)())
+	// A model that has failed can be trained again.
+	architecture := nets.MLP{Widths: []int{2}}
+	m := regression(t, must.Get(architecture.Over(head))(t))
+	must.Do(t, adam(1).Fit(t.Context(), m, sine(4)))
+	must.Do(t, params.SetStatistic(m.Store, nets.HeadScope+"/training_sums/failed_steps", tensors.FromFlatDataAndDimensions([]float64{1}, 1, 1)))
+	must.Do(t, adam(1).Fit(t.Context(), m, sine(4)))
 }
 
 func TestDUERejectsBadStarts(t *testing.T) {
@@ -294,14 +300,16 @@ func TestDUERegression(t *testing.T) {
 	must.GetErr(predict.Sample(t.Context(), fitted, sine(n).Inputs, predict.Options{}))(t, "no inducing points yet")
 	must.Do(t, adam(200).Fit(t.Context(), fitted, sine(n)))
 	checkSine(t, fitted, 0.15, 3)
-	// Replicas start from points of their own.
-	points := func(seeds ...uint64) []float64 {
-		m := must.Get(nets.NewReplicas(fixtures.Backend(t), fitted.Network, fitted.Likelihood, seeds...))(t)
-		must.Do(t, adam(1).Fit(t.Context(), m, slices.Repeat([]train.Dataset{sine(n)}, len(seeds))...))
+	// Replicas start from points of their own, as models alone do.
+	points := func(m *nets.Model, err error) []float64 {
+		must.Do(t, err)
+		must.Do(t, adam(1).Fit(t.Context(), m, slices.Repeat([]train.Dataset{sine(n)}, m.Count())...))
 		values, _ := must.Get2(params.Values(m.Store, nets.HeadScope+"/inducing_points"))(t)
 		return values
 	}
-	if own, all := points(3), points(4, 3); !floats.EqualApprox(all[len(own):], own, 1e-4) || floats.EqualApprox(all[:len(own)], own, 1e-2) {
+	own := points(nets.New(fixtures.Backend(t), fitted.Network, fitted.Likelihood, 3))
+	all := points(nets.NewReplicas(fixtures.Backend(t), fitted.Network, fitted.Likelihood, 4, 3))
+	if !floats.EqualApprox(all[len(own):], own, 1e-4) || floats.EqualApprox(all[:len(own)], own, 1e-2) {
 		t.Errorf("inducing points %v of replicas, and %v of the second alone", all, own)
 	}
 	due.Inducing = n + 1

@@ -98,6 +98,7 @@ func (l SNGP) Head(s *model.Scope, x *graph.Node, units int) *graph.Node {
 		facts.Finish = func(noiseVariances ...float64) error {
 			return posterior(s.Store(), s.Scope(), examples, noiseVariances...)
 		}
+		facts.OnlyFinished = true
 		phi, mean := l.mean(s, x, units)
 		accumulate(s, graph.StopGradient(phi), examples)
 		return mean
@@ -117,7 +118,9 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 	phi, mean := l.filled(params.FactsOf(x.Graph())).mean(s, x, units)
 	markUsed(s, phi)
 	v := s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot))
-	if v == nil {
+	if d := phi.Shape().Dim(-1); v == nil && params.HasNoValues(s.Store()) {
+		v = params.Statistic(s, phi, covarianceRoot, nil, d, d)
+	} else if v == nil {
 		panic(fmt.Errorf("SNGP has no covariance at %s: it is there once train.Trainer has trained the model to the end", s.Scope()))
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
@@ -206,6 +209,9 @@ func markUsed(s *model.Scope, phi *graph.Node) (sums *model.Scope) {
 func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 	if examples < 1 {
 		panic(fmt.Errorf("SNGP at %s needs the number of training examples, the same for each replica; train the model by train.Trainer, with sets of one size", s.Scope()))
+	}
+	if err := s.Store().DeleteVariable(model.JoinPath(s.Scope(), covarianceRoot)); err != nil { // of an earlier training
+		panic(err)
 	}
 	sums := markUsed(s, phi)
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)

@@ -279,12 +279,20 @@ func TestSNGPFailsByReplica(t *testing.T) {
 func TestSNGPRegression(t *testing.T) {
 	const n = 64
 	fitted := regression(t, must.Get(nets.MLP{Widths: []int{16, 16}}.Over(baselines.SNGP{RandomFeatures: 64}))(t))
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := adam(1)
-	stopped.Progress = func(train.Progress) { cancel() }
-	must.Err(t, stopped.Fit(ctx, fitted, sine(n)), context.Canceled)
-	must.Do(t, adam(1).Fit(t.Context(), fitted, sine(n-10))) // a further training starts its sums and finishes the process anew
-	must.Do(t, adam(149).Fit(t.Context(), fitted, sine(n)))
+	kept := must.Get(predict.NewPredictor(fitted, predict.Options{Samples: 1}))(t)
+	for range 2 { // a stopped training leaves no process, and a further one starts its sums and finishes the process anew
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := adam(1)
+		stopped.Progress = func(train.Progress) { cancel() }
+		must.Err(t, stopped.Fit(ctx, fitted, sine(n)), context.Canceled)
+		must.GetErr(kept.Predict(t.Context(), sine(n).Inputs))(t, "no covariance")
+		must.Do(t, adam(1).Fit(t.Context(), fitted, sine(n-10)))
+		must.Get(kept.Predict(t.Context(), sine(n).Inputs))(t)
+	}
+	must.Do(t, adam(148).Fit(t.Context(), fitted, sine(n)))
+	best := adam(1)
+	best.KeepBest.Score = func(context.Context, *nets.Model) ([]float64, error) { return []float64{0}, nil }
+	must.Err(t, best.Fit(t.Context(), regression(t, fitted.Network), sine(n)), "leave KeepBest out")
 	resumed := adam(1) // So does one that has no step left.
 	resumed.Checkpoints.Folder = t.TempDir()
 	for range 2 {

@@ -22,6 +22,8 @@ type Facts struct {
 	NeedsHead bool
 	// Finish is set by a layer. A training calls it at its end; in regression it gets the noise variance of each replica.
 	Finish func(noiseVariances ...float64) error
+	// OnlyFinished is set by a layer that predicts nothing before Finish.
+	OnlyFinished bool
 }
 
 // TrainingSums is the scope, below a layer's, of sums over the examples of one training. train.Trainer sets the sums to 0 when a

@@ -56,12 +56,11 @@ func variable(s *model.Scope, like *graph.Node, name string, role Role, initial 
 		panic(fmt.Errorf("parameter %s would have the shape %v; a layer needs at least one feature or channel, and at least one unit or filter", path, dims))
 	}
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
-	_, without := store.GetParam(withoutValuesKey)
 	_, loaded := store.GetParam(loadedKey)
 	switch v := store.GetVariable(path); {
 	case v == nil && loaded:
 		panic(notInFile(path))
-	case v == nil && !without:
+	case v == nil && !HasNoValues(store):
 		store.VariableWithValue(path, initialTensor(store, path, shape, len(lead) > 0, initial))
 	case v != nil && !v.Shape().Equal(shape):
 		panic(fmt.Errorf("variable %s is %s in the model and would be %s here: the inputs have another number of features than those of its first use, or the network is another one", path, v.Shape(), shape))
@@ -159,6 +158,12 @@ func notInFile(path string) error {
 // WithoutValues makes all new parameters of the store zero. Use it for graphs that are built for their shapes and never
 // executed, since drawing the initial values of a large network takes seconds.
 func WithoutValues(store *model.Store) { store.SetParam(withoutValuesKey, true) }
+
+// HasNoValues says whether WithoutValues was called.
+func HasNoValues(store *model.Store) bool {
+	_, without := store.GetParam(withoutValuesKey)
+	return without
+}
 
 // Statistic returns the variable s/name, [replicas..., dims...], that a layer updates itself, such as a running mean.
 // It has the role Running: it belongs to the model, but no optimizer trains it.

@@ -318,7 +318,7 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 	if x, is := inputs[0].(nets.Floats); is {
 		shape = fmt.Sprint(o.BatchSize, x.Shape)
 	}
-	if p.sampler == nil || p.shape != shape {
+	if p.sampler == nil || p.shape != shape || p.sampler.graph.stale() {
 		if err := p.drop(); err != nil {
 			return nil, err
 		}
@@ -594,7 +594,14 @@ type repeated struct {
 	seeded   *stochastic.Seeded       // the source of noise; nil if noise continues the model's stream
 	samples  int                      // of an execution
 	executed bool
-	noisy    bool // of the graph that was built last: whether executions differ
+	// Of the graph that was built last: whether executions differ, and the model's variables that it reads.
+	noisy     bool
+	variables []*model.Variable
+}
+
+// stale says whether the store no longer has one of the variables, as after a training that replaces it.
+func (r *repeated) stale() bool {
+	return slices.ContainsFunc(r.variables, func(v *model.Variable) bool { return r.store.GetVariable(v.Path()) != v })
 }
 
 // newRepeated prepares the graph of build, which is given the store's root scope
@@ -614,7 +621,11 @@ func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*
 			stochastic.SetNoiseSource(x.Graph(), r.noise)
 		}
 		outputs := build(root, x)
+		r.variables = nil
 		for v := range m.Store.IterVariables() {
+			if v.InUseByGraph(x.Graph()) {
+				r.variables = append(r.variables, v)
+			}
 			if v.ChangedInGraph(x.Graph()) && x.Graph().GetParameterByName(v.Path()) == nil {
 				panic(fmt.Errorf("the network changes variable %s, which this graph read as a constant, so that every sample would start from the same value; read it with params.Input", v.Path()))
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
@@ -24,7 +25,11 @@ func (r *run) apply(s *model.Scope, x *graph.Node) *graph.Node {
 		facts.Examples = 0
 	}
 	r.facts = facts
-	return r.model.Apply(s, x)
+	y := r.model.Apply(s, x)
+	if facts.OnlyFinished && r.KeepBest.Score != nil {
+		panic(fmt.Errorf("KeepBest scores the model during training, and the network of type %T predicts only after it, as baselines.SNGP does; leave KeepBest out", r.model.Network))
+	}
+	return y
 }
 
 // finish does what layers ask for after training.
@@ -70,8 +75,9 @@ func (r *run) build() error {
 // Of images, the first startImages give features, in batches of startBatch.
 const startImages, startBatch = 1000, 100
 
-// untrainedFeatures computes params.Facts.Features. Without replicas it does so as in a training step, because batch normalisation
-// has no running statistics yet. Replicas have no batch normalisation; they do so as in evaluation, like the stored results.
+// untrainedFeatures computes params.Facts.Features: of networks that take replicas as in evaluation, so that a replica starts like a
+// model alone. Others may have batch normalisation, which has no running statistics yet, and do so as in a training step. So do
+// classifiers, like the stored results.
 func (r *run) untrainedFeatures(ctx context.Context) (features [][]float64, err error) {
 	network, like := nets.Headless{Network: r.model.Network}, r.model
 	m, err := nets.New(like.Backend, network, nil, like.Seeds()[0])
@@ -82,7 +88,8 @@ func (r *run) untrainedFeatures(ctx context.Context) (features [][]float64, err 
 		return nil, err
 	}
 	m.DType = like.DType
-	options := predict.Options{Samples: 1, BatchSize: math.MaxInt, Training: like.Replicas == 0}
+	_, classes := like.Likelihood.(likelihood.Classification)
+	options := predict.Options{Samples: 1, BatchSize: math.MaxInt, Training: classes || !nets.TakesReplicas(network)}
 	var x []nets.Inputs
 	for _, set := range r.data {
 		x = append(x, set.Inputs)

@@ -163,10 +163,6 @@ func TestNetworksAreKept(t *testing.T) {
 	if !slices.Equal(layers, []string{"query", "key", "value", "output"}) {
 		t.Errorf("energies of %v", layers)
 	}
-	process := e
-	process.Method = experiment.Method{Name: "SNGP", Layers: baselines.SNGP{}}
-	process.Recipe = experiment.Adam(2, 16, 1e-2)
-	must.GetErr(engine.Run(ctx, process))(t, "opens no Gaussian process")
 }
 
 // Kept networks predict more draws, in other batches, and another set, without training, as networks do that are trained for it.

@@ -49,7 +49,6 @@ func (r *run) checkKept() error {
 		for _, g := range r.groups {
 			e := g.list[0]
 			all.need(e.Method.Program == nil, "the %s of %s on %s cannot be kept: a %T trains the networks; leave Engine.Networks and Curves out, or run the others alone", kept.what, e.Method.Name, e.Task.Name, e.Method.Program)
-			all.need(kept.folder != r.Networks || !e.Method.IsProcess(), "the network of %s cannot be kept: package trained opens no Gaussian process; leave Engine.Networks out, or run the others alone", e.Method.Name)
 		}
 		for _, e := range r.order {
 			if e.result == nil || e.result.Diverged {

@@ -184,7 +184,7 @@ func (s SWAGSampler) Check(e experiment.Experiment) error {
 	case left < 2:
 		return fmt.Errorf("methods.SWAGSampler has %d epochs of Recipe.Epochs after Start %g; at least 2 are needed", left, s.Start)
 	case e.Method.IsProcess():
-		return errors.New("methods.SWAGSampler draws all parameters of a network, and a Gaussian process has some that are not drawn; give other Method.Layers")
+		return errors.New("methods.SWAGSampler draws networks, and a Gaussian process is finished once, after training, for the parameters that it has then; give other Method.Layers")
 	case e.Recipe.EarlyStopping:
 		return errors.New("methods.SWAGSampler is for the last epochs of a training; leave Recipe.EarlyStopping out")
 	}

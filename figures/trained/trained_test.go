@@ -49,6 +49,28 @@ func TestSave(t *testing.T) {
 	must.Err(t, trained.Save(file, two, likelihood.Gaussian{}, s, nil), "2 replicas; save each of Model.Replica")
 }
 
+// A Gaussian process that an experiment kept answers by its moments.
+func TestProcess(t *testing.T) {
+	folder, architecture := t.TempDir(), nets.MLP{Widths: []int{4}}
+	var x, y []float64
+	for i := range 20 {
+		x, y = append(x, float64(i)/10-1), append(y, float64(i%3))
+	}
+	d := experiment.Arrays{Train: train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}}
+	d.Sets = []experiment.Set{{Name: "test", Dataset: d.Train}}
+	for _, layers := range []nets.Layers{baselines.SNGP{RandomFeatures: 8}, baselines.DUE{Inducing: 4}} {
+		e := must.Get(experiment.Task{Name: "process", Data: d, Network: architecture, Likelihood: likelihood.Gaussian{}}.Experiments(experiment.Adam(2, 16, 1e-2), 1, experiment.Method{Name: "process", Layers: layers}))(t)[0]
+		p := must.Get(must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)[0].Predictions())(t).Sets[0]
+		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), must.Get(architecture.Over(layers))(t), likelihood.Gaussian{}))(t)
+		o = must.Get(o.With(10000, 1))(t)
+		for i, a := range must.Get(o.PredictAll(t.Context(), [][]float64{{x[0]}, {x[10]}}))(t) {
+			std := math.Hypot(p.Std[0][10*i], p.NoiseStd[0][0])
+			must.Near(t, (a.Mean-p.Mean[0][10*i])/std, 0, 0.05, "%T, input %d: the mean", layers, i)
+			must.Near(t, (a.High-a.Low)/(2*1.96*std), 1, 0.03, "%T, input %d: the width", layers, i)
+		}
+	}
+}
+
 // A network that was trained as one of several replicas answers, from its file alone, in the units of the data what it predicted
 // in training.
 func TestOpened(t *testing.T) {

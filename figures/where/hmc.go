@@ -45,7 +45,7 @@ func (h HMC) Identity() spec.Identity {
 // Check implements experiment.Program.
 func (h HMC) Check(e experiment.Experiment) error {
 	if e.Method.IsProcess() {
-		return errors.New("where.HMC draws all parameters of a network, and a Gaussian process has some that are not drawn; give other Method.Layers")
+		return errors.New("where.HMC draws a network's parameters from their posterior, and a Gaussian process has parameters that describe a posterior themselves; give other Method.Layers")
 	}
 	if h.Warmup < 40 || h.Leapfrogs < 1 || h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 { // those of hmc.Options, and Keep
 		return fmt.Errorf("where.HMC has Warmup %d, Leapfrogs %d, Draws %d and Keep %d; they must be at least 40, 1, 4 and 1, and Keep must divide Draws", h.Warmup, h.Leapfrogs, h.Draws, h.Keep)

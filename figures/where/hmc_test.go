@@ -72,7 +72,7 @@ func TestHMCRefuses(t *testing.T) {
 	}
 	e := sampled(t, HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
 	e.Method.Layers = baselines.SNGP{}
-	must.GetErr(experiment.Run(context.Background(), e))(t, "not drawn")
+	must.GetErr(experiment.Run(context.Background(), e))(t, "describe a posterior themselves")
 }
 
 // Chains that do not move, as the noise is a millionth, have diverged, and the result says that no transition was accepted.
