@@ -184,9 +184,8 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 	mean, variance := headMoments(t, store, head, test, smallK)
 	wantMean, wantVariance, evidence := p.exact(t)
 	for k := range mean {
-		if i := k / smallK; math.Abs(mean[k]-wantMean[i]) > 1e-8 || math.Abs(variance[k]-wantVariance[i]) > 1e-8 {
-			t.Errorf("input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", i, mean[k], variance[k], wantMean[i], wantVariance[i])
-		}
+		must.Near(t, mean[k], wantMean[k/smallK], 1e-8, "input %d: the mean", k/smallK)
+		must.Near(t, variance[k], wantVariance[k/smallK], 1e-8, "input %d: the variance", k/smallK)
 	}
 	bound := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		return p.bound(s, head, x)

@@ -54,9 +54,8 @@ func checkSine(t *testing.T, fitted *nets.Model, mostStd, growth float64) {
 	marginals := must.Get(predict.Marginals(ctx, fitted, nets.Rows(inputs, 1)))(t)
 	mean, std := marginals[0].Mean[0], marginals[0].Std[0]
 	for i, x := range inputs[:3] {
-		if math.Abs(mean[i]-math.Sin(3*x)) > 0.15 || std[i] > mostStd {
-			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, mean[i], std[i], math.Sin(3*x))
-		}
+		must.Near(t, mean[i], math.Sin(3*x), 0.15, "the mean at %g", x)
+		must.Near(t, std[i], 0, mostStd, "the deviation at %g", x)
 	}
 	if std[3] < growth*std[1] {
 		t.Errorf("std %.3f far from the data, %.3f among them", std[3], std[1])

@@ -62,10 +62,7 @@ func TestKMeans(t *testing.T) {
 	if got := must.Get(kMeans(x, 2, 60, 1))(t); len(got) != len(x) {
 		t.Errorf("%d coordinates of as many centres as points", len(got))
 	}
-	start, err := startFrom([]float64{0, 3, 0}, 1, 2, 1)
-	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
-		t.Errorf("%+v, error %v", start, err)
-	}
+	must.Near(t, must.Get(startFrom([]float64{0, 3, 0}, 1, 2, 1))(t).LengthScale, 2, 1e-15, "the mean of the distances 3, 3 and 0")
 	for _, c := range []struct {
 		features []float64
 		says     string

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // The output has mean m = x W + b and variance min(alpha, 1) m^2.
@@ -70,10 +71,7 @@ func TestVDropoutStartsAtItsBound(t *testing.T) {
 			}
 			at, inside := slope(0), slope(-1e-9)
 			for i := range at {
-				if at[i] == 0 || math.Abs(at[i]-inside[i]) > 1e-6*math.Abs(inside[i]) {
-					t.Errorf("the gradients of log alpha are %v at 0 and %v just below", at, inside)
-					break
-				}
+				must.Near(t, at[i]/inside[i], 1, 1e-6, "gradient %d of log alpha at 0 over that just below", i)
 			}
 		})
 	}
@@ -106,8 +104,8 @@ func TestVDropoutKL(t *testing.T) {
 			return []*graph.Node{stochastic.LayerLossesOf(y.Graph()).KL}
 		})[0]
 		fixtures.Compare(t, "KL", kl.Scale(-1), fixtures.Matrix(1, 1, approximate.Values[i]), 1e-10)
-		if difference := math.Abs(-kl.Values[0] - exact.Values[i]); alpha <= 1 && difference > 0.04 {
-			t.Errorf("alpha = %g: the cubic is %g from the exact divergence", alpha, difference)
+		if alpha <= 1 {
+			must.Near(t, -kl.Values[0], exact.Values[i], 0.04, "alpha = %g: the cubic", alpha)
 		}
 	}
 }

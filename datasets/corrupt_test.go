@@ -53,9 +53,7 @@ func TestCorrupt(t *testing.T) {
 		}
 	}
 	// At the left edge a disk of radius 1 (1.5 has nine pixels) sees its mirror: the mean of 25, 20, 25 in a row.
-	if got, want := at(datasets.DefocusBlur, 5, 0), 20+10./3; math.Abs(float64(got)-want) > 1 {
-		t.Errorf("blur at the edge: %d, want %.1f", got, want)
-	}
+	must.Near(t, float64(at(datasets.DefocusBlur, 5, 0)), 20+10./3, 1, "blur at the edge")
 }
 
 // The noise has the published deviation, the same bytes for a seed and others for another.

@@ -26,7 +26,11 @@ func TestHoles(t *testing.T) {
 	} {
 		r := must.Get(UCI(want.set))(t)
 		h := must.Get(Holes(r, GapSplits(r)[want.gap]))(t)[0]
-		if math.Abs(h.Distance/want.distance-1) > 0.02 || math.Abs(h.Beyond-want.beyond) > 0.02 || math.Abs(h.Energy/want.energy-1) > 1e-3 || math.Abs(h.Outside-want.outside) > 1e-4 || h.IsHole() != (want.beyond >= 0.5) {
+		must.Near(t, h.Distance/want.distance, 1, 0.02, "%+v: distance", want)
+		must.Near(t, h.Beyond, want.beyond, 0.02, "%+v: beyond", want)
+		must.Near(t, h.Energy/want.energy, 1, 1e-3, "%+v: energy", want)
+		must.Near(t, h.Outside, want.outside, 1e-4, "%+v: outside", want)
+		if h.IsHole() != (want.beyond >= 0.5) {
 			t.Errorf("%+v, want %+v", h, want)
 		}
 	}

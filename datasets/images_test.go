@@ -81,9 +81,8 @@ func TestFitChannelStats(t *testing.T) {
 			if len(rows) == 1 && c == 2 {
 				std = 1 // constant
 			}
-			if math.Abs(s.Mean[c]-mean) > 1e-12 || math.Abs(s.Std[c]-std) > 1e-10 {
-				t.Errorf("rows %v, channel %d: %v +- %v, want %v +- %v", rows, c, s.Mean[c], s.Std[c], mean, std)
-			}
+			must.Near(t, s.Mean[c], mean, 1e-12, "rows %v, channel %d: the mean", rows, c)
+			must.Near(t, s.Std[c], std, 1e-10, "rows %v, channel %d: the deviation", rows, c)
 		}
 	}
 }
@@ -187,10 +186,8 @@ func TestReleasedChannelStats(t *testing.T) {
 			}
 			within += math.Sqrt(float64(n*squares-sum*sum)/(n*(n-1))) / 255
 		}
-		within /= float64(train.N)
-		if math.Abs(within-released.Std[c]) > 5.1e-5 || math.Abs(whole.Mean[c]-released.Mean[c]) > 5.1e-5 {
-			t.Errorf("channel %d: mean %v and mean deviation within an image %v, released are %v and %v", c, whole.Mean[c], within, released.Mean[c], released.Std[c])
-		}
+		must.Near(t, within/float64(train.N), released.Std[c], 5.1e-5, "channel %d: the mean deviation within an image", c)
+		must.Near(t, whole.Mean[c], released.Mean[c], 5.1e-5, "channel %d: the mean", c)
 	}
 }
 

@@ -150,17 +150,16 @@ func TestScalerOnLargeOffset(t *testing.T) {
 		for _, v := range z {
 			mean, square = mean+v/1000, square+v*v/1000
 		}
-		if math.Abs(mean) > min(0.2*math.Abs(offset)*0x1p-52, 0.01)+1e-6 || math.Abs(square-1) > 0.02 {
-			t.Errorf("offset %g: mean %g, mean square %g", offset, mean, square)
-		}
+		must.Near(t, mean, 0, min(0.2*math.Abs(offset)*0x1p-52, 0.01)+1e-6, "offset %g: the mean", offset)
+		must.Near(t, square, 1, 0.02, "offset %g: the mean square", offset)
 	}
 	x := make([]float64, 1000)
 	for i := range x {
 		x[i] = 14.62
 	}
 	x[7] = math.Nextafter(14.62, 15)
-	if z := FitScaler(x, 1, ascending(1000)).Transform(append(x, 14.7)); math.Abs(z[0]) > 1e-14 || math.Abs(z[1000]-0.08) > 1e-9 {
-		t.Errorf("near a constant %g becomes %g, and 14.7 %g", x[0], z[0], z[1000])
-	}
+	z := FitScaler(x, 1, ascending(1000)).Transform(append(x, 14.7))
+	must.Near(t, z[0], 0, 1e-14, "near a constant %g becomes", x[0])
+	must.Near(t, z[1000], 0.08, 1e-9, "near a constant 14.7 becomes")
 	must.Err(t, (&Regression{X: x, Y: x, N: 1000, D: 1}).Check(), "but for rounding")
 }

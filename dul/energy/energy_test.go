@@ -101,9 +101,8 @@ func checkGaussian(t *testing.T, d int, energies func(x fixtures.Array) fixtures
 		t.Fatalf("the precision is not positive definite:\n%.4g", mat.Formatted(precision))
 	}
 	logDet, sign := mat.LogDet(precision)
-	if sign != 1 || math.Abs(-logDet-logDetSigma) > 1e-8*max(1, math.Abs(logDetSigma)) {
-		t.Errorf("log |Sigma| is %g, that of the quadratic form %g", logDetSigma, -logDet)
-	}
+	must.Near(t, sign, 1, 0, "the determinant's sign")
+	must.Near(t, -logDet, logDetSigma, 1e-8*max(1, math.Abs(logDetSigma)), "log |Sigma| of the quadratic form")
 }
 
 // A named energy model.

@@ -36,13 +36,9 @@ func checkMoments(t *testing.T, what string, chains [][]float64, mean, variance 
 		}
 	}
 	size, ofSquares := metrics.EffectiveSize(chains), metrics.EffectiveSize(squares)
-	if off := (stat.Mean(all, nil) - mean) / math.Sqrt(variance/size); math.Abs(off) > mostSD {
-		t.Errorf("%s: the mean %.4f is %.1f standard errors from %.4f (effective size %.0f)", what, stat.Mean(all, nil), off, mean, size)
-	}
+	must.Near(t, stat.Mean(all, nil), mean, mostSD*math.Sqrt(variance/size), "%s: the mean (effective size %.0f)", what, size)
 	found := stat.Moment(2, all, nil) + (stat.Mean(all, nil)-mean)*(stat.Mean(all, nil)-mean)
-	if off := (found/variance - 1) / math.Sqrt(2/ofSquares); math.Abs(off) > mostSD {
-		t.Errorf("%s: the variance %.5f is %.1f standard errors from %.5f (effective size %.0f)", what, found, off, variance, ofSquares)
-	}
+	must.Near(t, found/variance, 1, mostSD*math.Sqrt(2/ofSquares), "%s: the variance over %.5f (effective size %.0f)", what, variance, ofSquares)
 	if rHat := metrics.SplitRHat(chains); rHat > 1.02 {
 		t.Errorf("%s: R-hat is %.3f", what, rHat)
 	}
@@ -108,8 +104,9 @@ func TestGaussian(t *testing.T) {
 		}
 	}
 	checkMoments(t, "the sum of the dimensions", found.Number(func(draw []float64) float64 { return draw[0] + draw[1] + draw[2] + draw[3] + draw[4] }), 10, sum)
-	if math.Abs(found.Acceptance-0.8) > 0.1 || found.Divergences != 0 {
-		t.Errorf("acceptance %.2f, %d divergences; the step size is tuned for 0.8, and a Gaussian has no divergences", found.Acceptance, found.Divergences)
+	must.Near(t, found.Acceptance, 0.8, 0.1, "the acceptance, for which the step size is tuned")
+	if found.Divergences != 0 {
+		t.Errorf("%d divergences of a Gaussian", found.Divergences)
 	}
 	if again := must.Get(Sample(context.Background(), density, apart(4, len(mean)), o))(t); !reflect.DeepEqual(again, found) {
 		t.Error("the same seed gave other chains")

@@ -125,8 +125,7 @@ func TestRefused(t *testing.T) {
 func TestManyDegreesOfFreedom(t *testing.T) {
 	d := (likelihood.StudentT{Nu: 1e6}).Given([]float64{0, 0})
 	for _, y := range []float64{-3, 0, 1} {
-		if math.Abs(d.CDF(y)-distuv.UnitNormal.CDF(y)) > 1e-6 || math.Abs(d.LogProb(y)-distuv.UnitNormal.LogProb(y)) > 2e-5 {
-			t.Errorf("at %v: %v and %v", y, d.CDF(y), d.LogProb(y))
-		}
+		must.Near(t, d.CDF(y), distuv.UnitNormal.CDF(y), 1e-6, "the CDF at %v", y)
+		must.Near(t, d.LogProb(y), distuv.UnitNormal.LogProb(y), 2e-5, "the log density at %v", y)
 	}
 }

@@ -96,9 +96,8 @@ func TestBootstrapRanks(t *testing.T) {
 	next := 0.0
 	count := func([]float64) float64 { next++; return next }
 	low, high := Bootstrap([]int{1}, 99, 0, 0.9, count) // values 1 to 99; ranks 5 and 95
-	if math.Abs(low-5) > 1e-12 || math.Abs(high-95) > 1e-12 {
-		t.Errorf("got %v, %v", low, high)
-	}
+	must.Near(t, low, 5, 1e-12, "low")
+	must.Near(t, high, 95, 1e-12, "high")
 	next = 0
 	if low, high = Bootstrap([]int{1}, 3, 0, 0.99, count); low != 1 || high != 3 {
 		t.Errorf("too few replicates: got %v, %v", low, high)
@@ -214,9 +213,8 @@ func byEnumeration(differences []float64) float64 {
 
 // The two values in the middle may be so large that their sum is infinite.
 func TestMedianOfLargeValues(t *testing.T) {
-	if median, _, _ := MedianInterval([]float64{1.7e308, 1.5e308, -1e308, 1.6e308}, 0.9, 10, 0); math.Abs(median-1.55e308) > 1e293 {
-		t.Errorf("the median is %g, want 1.55e308", median)
-	}
+	median, _, _ := MedianInterval([]float64{1.7e308, 1.5e308, -1e308, 1.6e308}, 0.9, 10, 0)
+	must.Near(t, median, 1.55e308, 1e293, "the median")
 }
 
 // The interval of the median covers the true one about as often as it says.

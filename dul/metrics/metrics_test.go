@@ -236,9 +236,8 @@ func TestMonteCarloNLLDoesNotOverflow(t *testing.T) {
 
 func TestMeanStd(t *testing.T) {
 	mean, std := MeanStd([]float64{1, 2, 3, 6})
-	if mean != 3 || math.Abs(std-math.Sqrt(14.0/3)) > 1e-15 {
-		t.Errorf("got %v, %v", mean, std)
-	}
+	must.Near(t, mean, 3, 0, "mean")
+	must.Near(t, std, math.Sqrt(14.0/3), 1e-15, "deviation")
 	if mean, std = MeanStd([]float64{4}); mean != 4 || !math.IsNaN(std) {
 		t.Errorf("one value: %v, %v", mean, std)
 	}

@@ -49,9 +49,8 @@ func TestNewReplicas(t *testing.T) {
 	if !slices.Equal(y.Dims, []int{2, 3, 1}) || y.Values[0] == y.Values[3] {
 		t.Errorf("outputs %+v", y)
 	}
-	variances, err := m.NoiseVariances()
-	if err != nil || len(variances) != 2 || math.Abs(variances[0]-1) > 0 || math.Abs(variances[1]-1) > 0 {
-		t.Errorf("noise variances %v of untrained replicas, want 1 (%v)", variances, err)
+	if variances := must.Get(m.NoiseVariances())(t); !slices.Equal(variances, []float64{1, 1}) {
+		t.Errorf("noise variances %v of untrained replicas, want 1", variances)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -192,8 +193,8 @@ func TestCostOf(t *testing.T) {
 			if got.Forward != forward || got.Training != training {
 				t.Errorf("%s, %s: %v, by hand %v and %v", c.name, name, got, forward, training)
 			}
-			if want, documented := inGFLOP[c.name][name]; documented && math.Abs(got.Training/1e9/want-1) > 0.004 {
-				t.Errorf("%s, %s: %.4g GFLOP, documented are %.3g", c.name, name, got.Training/1e9, want)
+			if want, documented := inGFLOP[c.name][name]; documented {
+				must.Near(t, got.Training/1e9, want, 0.004*want, "%s, %s: GFLOP", c.name, name)
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func TestBlockDropout(t *testing.T) {
 				switch {
 				case v == 0:
 					dropped++
-				case training && rate > 0 && math.Abs(v-1/(1-rate)) > 1e-6, (!training || rate == 0) && v != 1:
+				case training && rate > 0 && !scalar.EqualWithinAbs(v, 1/(1-rate), 1e-6), (!training || rate == 0) && v != 1:
 					t.Fatalf("training %v, rate %g: pixel %d is %g", training, rate, i, v)
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"densityuncertainty/environment/must"
 )
 
@@ -14,7 +16,7 @@ func TestConformalIntervals(t *testing.T) {
 	seen := of([]float64{0, 1, 2, 3}, []float64{0, 3, 3, 3}, []float64{1, 4, 4, 4}) // deviations 1, 5, 5, 5
 	targets := []float64{2, 11, -13, 4}                                             // scores 2, 2, 3, 0.2
 	low, high, err := of([]float64{10, 20}, []float64{0, 0.6}, []float64{1, 0.8}).ConformalIntervals(seen, targets, 0.8)
-	if err != nil || low[0] != 7 || high[0] != 13 || math.Abs(low[1]-17) > 1e-12 || math.Abs(high[1]-23) > 1e-12 {
+	if err != nil || low[0] != 7 || high[0] != 13 || !scalar.EqualWithinAbs(low[1], 17, 1e-12) || !scalar.EqualWithinAbs(high[1], 23, 1e-12) {
 		t.Errorf("the intervals go from %v to %v: %v", low, high, err)
 	}
 	if low, high, err = seen.ConformalIntervals(seen, targets, 0.9); err != nil || !math.IsInf(low[0], -1) || !math.IsInf(high[3], 1) {

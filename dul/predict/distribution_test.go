@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/layertest/fixtures"
@@ -62,7 +63,7 @@ func TestDistributionOfOneComponent(t *testing.T) {
 			for _, level := range []float64{0.01, 0.3, 0.5, 0.975} {
 				q := must.Get(p.Quantile(level))(t)[0]
 				_, isCount := c.l.(likelihood.Poisson)
-				if at, below := c.want.CDF(q), c.want.CDF(q-1e-6*max(1, math.Abs(q))); !(at >= level-1e-12) || isCount && !(below < level && q == math.Trunc(q)) || !isCount && math.Abs(at-level) > 1e-9 {
+				if at, below := c.want.CDF(q), c.want.CDF(q-1e-6*max(1, math.Abs(q))); !(at >= level-1e-12) || isCount && !(below < level && q == math.Trunc(q)) || !isCount && !scalar.EqualWithinAbs(at, level, 1e-9) {
 					t.Errorf("the quantile at %g is %g, where the CDF is %g, and just below %g", level, q, at, below)
 				}
 			}
@@ -101,14 +102,12 @@ func TestMixtureOfDistributions(t *testing.T) {
 	p := must.Get((&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}).Predictive())(t)
 	one, five := distuv.Poisson{Lambda: 1}, distuv.Poisson{Lambda: 5}
 	density := must.Get(p.LogDensity([]float64{3, 0}))(t)
-	if want := math.Log((one.Prob(3) + five.Prob(3)) / 2); math.Abs(density[0]-want) > 1e-12 || math.Abs(density[1]+2) > 1e-12 {
-		t.Errorf("log densities %v, want %g and -2", density, want)
-	}
+	must.Near(t, density[0], math.Log((one.Prob(3)+five.Prob(3))/2), 1e-12, "log density")
+	must.Near(t, density[1], -2, 1e-12, "log density")
 	mean, std, err := p.Moments()
 	must.Do(t, err)
-	if math.Abs(mean[0]-3) > 1e-12 || math.Abs(std[0]-math.Sqrt(4+3)) > 1e-12 { // 4 between, (1+5)/2 within
-		t.Errorf("mean %v and deviation %v, want 3 and the root of 7", mean, std)
-	}
+	must.Near(t, mean[0], 3, 1e-12, "mean")
+	must.Near(t, std[0], math.Sqrt(4+3), 1e-12, "deviation (4 between, (1+5)/2 within)")
 	if q := must.Get(p.Quantile(0.5))(t); q[0] != 2 || q[1] != 2 {
 		t.Errorf("medians %v, want 2 and 2", q)
 	}
@@ -207,9 +206,8 @@ func TestNLLOfEveryLikelihood(t *testing.T) {
 		want := must.Get(known.LogDensities(c.targets, c.labels))(t)
 		fixtures.Compare(t, fmt.Sprintf("log densities of %T", c.l), fixtures.Matrix(1, 2, must.Get(alone.LogDensities(c.targets, c.labels))(t)...), fixtures.Matrix(1, 2, want...), 1e-12)
 		nll := must.Get(known.NLL(c.targets, c.labels, c.unit))(t)
-		if other := must.Get(alone.NLL(c.targets, c.labels, c.unit))(t); math.Abs(nll-other) > 1e-12 || math.Abs(nll-(math.Log(c.unit)-(want[0]+want[1])/2)) > 1e-12 {
-			t.Errorf("%T: the NLL is %v, by the model %v, of log densities %v", c.l, nll, other, want)
-		}
+		must.Near(t, must.Get(alone.NLL(c.targets, c.labels, c.unit))(t), nll, 1e-12, "%T: the NLL by the model", c.l)
+		must.Near(t, nll, math.Log(c.unit)-(want[0]+want[1])/2, 1e-12, "%T: the NLL", c.l)
 		for _, p := range []*predict.Prediction{known, alone} {
 			t.Run(fmt.Sprintf("wrong answers for %#v", p.Likelihood), func(t *testing.T) {
 				must.GetErr(p.NLL(nil, nil, 1))(t)

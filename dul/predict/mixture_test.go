@@ -36,9 +36,9 @@ func TestMixture(t *testing.T) {
 	a := predict.Mixture{Mean: [][]float64{{1}}, Std: [][]float64{{3}}, NoiseStd: [][]float64{{2}}}
 	b := predict.Mixture{Mean: [][]float64{{5}}, Std: [][]float64{{1}}, NoiseStd: [][]float64{{0}}}
 	m := must.Get(predict.Mix(a, b))(t)
-	if mean, std := m.Moments(); mean[0] != 3 || math.Abs(std[0]-3) > 1e-15 { // 4 between, (9+1)/2 within
-		t.Errorf("moments %v, %v; want 3 and 3", mean, std)
-	}
+	mean, std := m.Moments()
+	must.Near(t, mean[0], 3, 0, "mean")
+	must.Near(t, std[0], 3, 1e-15, "deviation (4 between, (9+1)/2 within)")
 	if v := m.Variances(); v[0][0] != 13 || v[1][0] != 1 {
 		t.Errorf("variances %v; want 13 and 1", v)
 	}
@@ -46,9 +46,9 @@ func TestMixture(t *testing.T) {
 	must.Near(t, distuv.UnitNormal.CDF((q-1)/3)+distuv.UnitNormal.CDF(q-5), 1, 1e-12, "twice the probability below the function's median %v", q)
 	b.Std = nil
 	m = must.Get(predict.Mix(b, a))(t)
-	if mean, std := m.Moments(); mean[0] != 3 || math.Abs(std[0]-math.Sqrt(8.5)) > 1e-15 { // 4 between, (0+9)/2 within
-		t.Errorf("moments %v, %v of a mixture with a single function; want 3 and the root of 8.5", mean, std)
-	}
+	mean, std = m.Moments()
+	must.Near(t, mean[0], 3, 0, "mean of a mixture with a single function")
+	must.Near(t, std[0], math.Sqrt(8.5), 1e-15, "deviation of a mixture with a single function (4 between, (0+9)/2 within)")
 	if v := m.Variances(); v[0][0] != 0 || v[1][0] != 13 {
 		t.Errorf("variances %v of a mixture with a single function; want 0 and 13", v)
 	}
@@ -287,9 +287,8 @@ func TestEnsemble(t *testing.T) {
 	draws := of([]float64{0.9, 0.1}, []float64{0.4, 0.6}, []float64{0.2, 0.8}, []float64{0.5, 0.5})
 	want := must.Get(predict.Ensemble(draws...))(t)
 	got := must.Get(predict.Ensemble(must.Get(predict.Ensemble(draws[:2]...))(t), must.Get(predict.Ensemble(draws[2:]...))(t)))(t)
-	if math.Abs(got.MutualInformation[0]-want.MutualInformation[0]) > 1e-15 || math.Abs(got.Probabilities[0]-want.Probabilities[0]) > 1e-15 {
-		t.Errorf("it is %+v, want %+v", got, want)
-	}
+	must.Near(t, got.MutualInformation[0], want.MutualInformation[0], 1e-15, "mutual information")
+	must.Near(t, got.Probabilities[0], want.Probabilities[0], 1e-15, "probability")
 	for says, members := range map[string][]*predict.Prediction{
 		"without members has no prediction":                            nil,
 		"member 1 of the ensemble has 1 probabilities, member 0 has 2": of([]float64{1, 0}, []float64{1}),

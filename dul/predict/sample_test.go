@@ -317,9 +317,8 @@ func TestMarginals(t *testing.T) {
 		}
 		for i, std := range want.Std[0] {
 			// q(v) is the prior, so that the variance is k(h, h) = log 2 but for jitter.
-			if math.Abs(std*std-math.Ln2) > 1e-5 || math.Abs(std-got.Std[0][i]) > 1e-12 {
-				t.Errorf("replica %d, input %d: std %g, together %g", r, i, std, got.Std[0][i])
-			}
+			must.Near(t, std*std, math.Ln2, 1e-5, "replica %d, input %d: variance", r, i)
+			must.Near(t, got.Std[0][i], std, 1e-12, "replica %d, input %d: deviation together", r, i)
 		}
 		own := sample(t, single.With(headless), x[r], predict.Options{Samples: 1})
 		if own.Width != 2 || features[r].Width != 2 {

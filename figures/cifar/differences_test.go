@@ -2,12 +2,13 @@ package cifar
 
 import (
 	"maps"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
@@ -100,7 +101,8 @@ func TestDifferences(t *testing.T) {
 func TestTempered(t *testing.T) {
 	p := must.Get(spoken(t, seeded(Paper, 1).Of(ten, methods.Deterministic)[0], 3000, 2, 6).Predictions())(t)
 	found, before := must.Get(Tempered(p))(t), must.Get(Scores(p))(t)
-	if math.Abs(found[MetricTemperature]-3) > 0.3 || found["ece10_tempered"] > 0.04 || before["ece10"] < 0.1 || found["nll_tempered"] > before["nll"]-0.1 || found["brier_tempered"] > before["brier"] {
+	must.Near(t, found[MetricTemperature], 3, 0.3, "the temperature")
+	if !(found["ece10_tempered"] <= 0.04 && before["ece10"] >= 0.1 && found["nll_tempered"] <= before["nll"]-0.1 && found["brier_tempered"] <= before["brier"]) {
 		t.Errorf("%v, before %v", found, before)
 	}
 }
@@ -125,7 +127,7 @@ func TestSeedsThatDisagree(t *testing.T) {
 	}
 	alone, _ := swapped[1].difference(swapped[0], 0, []uint64{0})
 	want := swapped[1].runs[0].values[0] - swapped[0].runs[0].values[0]
-	if math.Abs(alone.Mean-want) > 1e-12 || alone.Low > alone.Mean || alone.High < alone.Mean {
+	if !scalar.EqualWithinAbs(alone.Mean, want, 1e-12) || !(alone.Low <= alone.Mean && alone.Mean <= alone.High) {
 		t.Errorf("%+v, want a mean of %v", alone, want)
 	}
 }

@@ -35,9 +35,10 @@ func TestFitEnergy(t *testing.T) {
 		t.Fatal("the covariance is singular")
 	}
 	want := -0.5 * (d*math.Log(2*math.Pi) + factors.LogDet() + d)
-	if got := fit.LogLikelihood[len(fit.LogLikelihood)-1]; len(fit.LogLikelihood) != 1001 || math.Abs(got-want) > 1e-3 {
-		t.Errorf("log-likelihood %v after %d steps, want %v", got, len(fit.LogLikelihood)-1, want)
+	if len(fit.LogLikelihood) != 1001 {
+		t.Fatalf("%d log-likelihoods, want 1001", len(fit.LogLikelihood))
 	}
+	must.Near(t, fit.LogLikelihood[1000], want, 1e-3, "log-likelihood")
 	must.Near(t, fit.Energy[1000], d/2.0, 1e-2, "mean energy")
 	if len(fit.Features) != n || len(fit.Others) != n || stat.Mean(fit.Others, nil) < 3*fit.Energy[1000] {
 		t.Errorf("energies of %d features, and of %d others, mean %v", len(fit.Features), len(fit.Others), stat.Mean(fit.Others, nil))
@@ -64,7 +65,8 @@ func TestEnergyMaps(t *testing.T) {
 		}
 	}
 	must.Near(t, before[1024*7+32+5]/want, 1, 1e-4, "the energy over its formula")
-	if mean := stat.Mean(after, nil); len(after) != 8*1024 || math.Abs(mean-1.5*94*94/96/96) > 0.1 {
-		t.Errorf("%d energies of the mean %v", len(after), mean)
+	must.Near(t, stat.Mean(after, nil), 1.5*94*94/96/96, 0.1, "the mean energy")
+	if len(after) != 8*1024 {
+		t.Errorf("%d energies", len(after))
 	}
 }

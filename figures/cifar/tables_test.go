@@ -2,12 +2,13 @@ package cifar
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -37,7 +38,8 @@ func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
 		}
 		found := must.Get(experiment.Measure(e, must.Get(r.Predictions())(t), experiment.Classification))(t)
 		for name, v := range found {
-			if value, has := r.Metrics[name]; !has || math.Abs(v-value) > 1e-5 {
+			value, has := r.Metrics[name]
+			if !has || !scalar.EqualWithinAbs(v, value, 1e-5) {
 				t.Errorf("%v: %s is %v, want %v", e, name, v, value)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/baselines"
@@ -238,9 +239,8 @@ func TestOwnLikelihood(t *testing.T) {
 			}
 			want -= math.Log(density) / float64(len(set.Targets))
 		}
-		if got := r.Metrics["nll"]; math.Abs(got-want) > 1e-5 || len(set.Outputs) != 3 {
-			t.Errorf("the NLL is %v, want %v, of %d draws", got, want, len(set.Outputs))
-		}
+		must.Near(t, r.Metrics["nll"], want, 1e-5, "the NLL")
+		must.Near(t, float64(len(set.Outputs)), 3, 0, "draws")
 	}
 }
 
@@ -292,9 +292,9 @@ func TestKnownNoise(t *testing.T) {
 		for i, y := range set.Targets {
 			nll -= distuv.Normal{Mu: set.Mean[0][i] * p.Unit, Sigma: 2}.LogProb(y*p.Unit) / float64(len(set.Targets))
 		}
-		if got := set.NoiseDeviation() * p.Unit; math.Abs(got-2) > 1e-6 || math.Abs(r.Metrics["nll"]-nll) > 1e-6 || r.Metrics["nll"] != first[i].Metrics["nll"] {
-			t.Errorf("split %d: the noise is %v, the NLL %v, want %v", i, got, r.Metrics["nll"], nll)
-		}
+		must.Near(t, set.NoiseDeviation()*p.Unit, 2, 1e-6, "split %d: the noise", i)
+		must.Near(t, r.Metrics["nll"], nll, 1e-6, "split %d: the NLL", i)
+		must.Near(t, r.Metrics["nll"], first[i].Metrics["nll"], 0, "split %d: the NLL again", i)
 		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(*r.Experiment, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, e.Task.Likelihood))(t)
 		a := must.Get(o.Predict(t.Context(), []float64{1, 2}))(t)
 		must.Near(t, a.High-a.Low, 2*2*1.959963985, 1e-5, "split %d: the width of the interval", i)
@@ -540,7 +540,7 @@ func TestProgressOfStoredResults(t *testing.T) {
 	least, last := 1.0, 0.0
 	en := experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(done float64, _ string) { least, last = min(least, done), done }}
 	must.Get(en.Run(context.Background(), list...))(t)
-	if least < 2./3-1e-9 || math.Abs(last-1) > 1e-9 {
+	if !(least >= 2./3-1e-9) || !scalar.EqualWithinAbs(last, 1, 1e-9) {
 		t.Errorf("the progress is %g at least, and %g at last", least, last)
 	}
 }
@@ -593,7 +593,7 @@ func TestOwnSplits(t *testing.T) {
 	table := experiment.Table{Set: set, Parts: []datasets.Split{{Train: []int{0, 1, 2}, Test: []int{3}}, past}}
 	e.Task.Data = table
 	d := must.Get(table.Load(t.Context(), 1))(t)
-	if y := d.Sets[0].Targets; len(y) != 2 || math.Abs(y[0]*d.Unit+d.Zero-set.Y[39]) > 1e-12 || math.Abs(y[1]*d.Unit+d.Zero-set.Y[31]) > 1e-12 || d.Train.Len() != 30 || table.Splits() != 2 {
+	if y := d.Sets[0].Targets; len(y) != 2 || !scalar.EqualWithinAbs(y[0]*d.Unit+d.Zero, set.Y[39], 1e-12) || !scalar.EqualWithinAbs(y[1]*d.Unit+d.Zero, set.Y[31], 1e-12) || d.Train.Len() != 30 || table.Splits() != 2 {
 		t.Errorf("split 1 has the targets %v and %d training examples", y, d.Train.Len())
 	}
 	list := experiment.Experiments{e, e}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -131,7 +132,7 @@ func TestMetrics(t *testing.T) {
 		e.Task.Likelihood, c.set.Set = c.likelihood, "test"
 		got := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{c.set}, Unit: 2}, c.metric))(t)
 		for name, want := range c.want {
-			if v, has := got[name]; !has || math.Abs(v-want) > 1e-12 {
+			if v, has := got[name]; !has || !scalar.EqualWithinAbs(v, want, 1e-12) {
 				t.Errorf("%s: %s is %v, want %v", c.name, name, v, want)
 			}
 		}
@@ -192,9 +193,10 @@ func TestPredictedAgain(t *testing.T) {
 		change(&changed)
 		again, anew := must.Get(engine.Run(t.Context(), changed))(t)[0], must.Get(experiment.Run(t.Context(), changed))(t)[0]
 		for name, v := range anew.Metrics {
-			if math.Abs(again.Metrics[name]-v) > 1e-5*math.Abs(v) || again.ID == e.ID() {
-				t.Errorf("%s is %v, and by networks trained anew %v", name, again.Metrics[name], v)
-			}
+			must.Near(t, again.Metrics[name], v, 1e-5*math.Abs(v), "%s, beside networks trained anew", name)
+		}
+		if again.ID == e.ID() {
+			t.Error("a change of the prediction keeps the experiment's identity")
 		}
 	}
 	if n := strings.Count(notes, "predicted by networks that were trained before"); n != 3 {

@@ -282,9 +282,7 @@ func TestLayerDraws(t *testing.T) {
 	_, std := drawn.Moments()
 	for i, sd := range std {
 		ratio := sd * sd / (found.Std[i] * found.Std[i])
-		if z := (ratio - 1) * math.Sqrt(draws/2); math.Abs(z) > 4.5 {
-			t.Errorf("input %d: standard deviation %g, want %g: z %.1f", i, sd, found.Std[i], z)
-		}
+		must.Near(t, (ratio-1)*math.Sqrt(draws/2), 0, 4.5, "input %d: the z-score of the standard deviation %g, want %g", i, sd, found.Std[i])
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/plot"
 
 	"densityuncertainty/environment/must"
@@ -115,7 +116,7 @@ func TestSymmetricLogAxis(t *testing.T) {
 		t.Errorf("ticks %q, want %q", labels, want)
 	}
 	at := func(v float64) float64 { return p.Y.Scale.Normalize(-10, 10, v) }
-	if at(0) != 0.5 || at(-10) != 0 || at(10) != 1 || math.Abs(at(10)-at(1)-(at(1)-at(0.1))) > 0.02 {
+	if at(0) != 0.5 || at(-10) != 0 || at(10) != 1 || !scalar.EqualWithinAbs(at(10)-at(1), at(1)-at(0.1), 0.02) {
 		t.Errorf("places %g %g %g %g", at(0), at(0.1), at(1), at(10))
 	}
 }

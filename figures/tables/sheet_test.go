@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
@@ -48,7 +50,7 @@ func TestAway(t *testing.T) {
 			inStd, down := p.Away(c.ours)
 			p.Higher = true
 			_, up := p.Away(c.ours)
-			if math.Abs(inStd-c.inStd) > 1e-9 || math.IsNaN(inStd) != math.IsNaN(c.inStd) || down != c.down || up != c.up {
+			if !scalar.Same(inStd, c.inStd) && !scalar.EqualWithinAbs(inStd, c.inStd, 1e-9) || down != c.down || up != c.up {
 				t.Errorf("got %v, %q and %q, want %v, %q and %q", inStd, down, up, c.inStd, c.down, c.up)
 			}
 		})

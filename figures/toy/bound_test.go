@@ -51,10 +51,8 @@ func TestPrintedConstant(t *testing.T) {
 
 // The precision L D L^T with L = [1 0; 2 1] and D = diag(1/4, 1) is [1/4 1/2; 1/2 2].
 func TestLeastPrecision(t *testing.T) {
-	got, err := leastPrecision([]float64{9, 9, 2, 9}, []float64{math.Log(4), 0})
-	if want := (2.25 - math.Sqrt(2.25*2.25-4*0.25)) / 2; err != nil || math.Abs(got-want) > 1e-12 {
-		t.Errorf("%v, want %v; %v", got, want, err)
-	}
+	got := must.Get(leastPrecision([]float64{9, 9, 2, 9}, []float64{math.Log(4), 0}))(t)
+	must.Near(t, got, (2.25-math.Sqrt(2.25*2.25-4*0.25))/2, 1e-12, "the least eigenvalue")
 }
 
 // In a trained network every unit's variance is above both bounds after every layer, and the energy of the scalar input
@@ -71,9 +69,8 @@ func TestFindBounds(t *testing.T) {
 		data := cubicData(0)
 		scale := datasets.FitScaler(data.X, 1, datasets.Order(0, 0, data.N))
 		for i, x := range scale.Transform(b.X) {
-			if want := b.Layers[0].Steps[0].Lambda / 2 * x * x; math.Abs(b.Layers[0].Energy[i]-want) > 1e-5*(1+want) {
-				t.Fatalf("energy of the input %v is %v, want %v", x, b.Layers[0].Energy[i], want)
-			}
+			want := b.Layers[0].Steps[0].Lambda / 2 * x * x
+			must.Near(t, b.Layers[0].Energy[i], want, 1e-5*(1+want), "energy of the input %v", x)
 		}
 		repaired, printed := b.Constants()
 		for l, layer := range b.Layers {

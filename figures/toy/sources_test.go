@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -36,7 +38,7 @@ func TestGap(t *testing.T) {
 			}
 		}
 	}
-	if math.Abs(found["gap_ratio"]-3) > 1e-12 || found["noise_std"] != 0.5 || found["gap_coverage95"] != inside/all {
+	if !scalar.EqualWithinAbs(found["gap_ratio"], 3, 1e-12) || found["noise_std"] != 0.5 || found["gap_coverage95"] != inside/all {
 		t.Errorf("the metrics are %v, want a ratio of 3 and a coverage of %v", found, inside/all)
 	}
 	must.GetErr(toy.Gap(&experiment.Predictions{}))(t) // the gap was measured without predictions
@@ -55,7 +57,7 @@ func TestDistance(t *testing.T) {
 		s.Probabilities = append(s.Probabilities, 1-p, p)
 	}
 	found := must.Get(toy.Distance(&experiment.Predictions{Split: 1, Sets: []experiment.Prediction{s}}))(t)
-	if found["accuracy"] != 1 || found["entropy_data"] != 0 || math.Abs(found["entropy_far"]-math.Ln2) > 1e-12 {
+	if found["accuracy"] != 1 || found["entropy_data"] != 0 || !scalar.EqualWithinAbs(found["entropy_far"], math.Ln2, 1e-12) {
 		t.Errorf("the metrics are %v", found)
 	}
 }

@@ -94,8 +94,8 @@ func TestOpened(t *testing.T) {
 			a := must.Get(o.Predict(t.Context(), set.X[2*row:][:2]))(t)
 			mean := said.Mean[member][i]*d.Unit + d.Zero
 			reach := 1.959963985 * said.NoiseStd[member][i] * d.Unit
-			if math.Abs(a.Mean-mean) > 1e-5 || math.Abs(a.Low-(mean-reach)) > 1e-5 || math.Abs(a.High-(mean+reach)) > 1e-5 {
-				t.Errorf("member %d, row %d: the answer is %v, want %v ± %v", member, row, a, mean, reach)
+			for k, want := range []float64{mean, mean - reach, mean + reach} {
+				must.Near(t, []float64{a.Mean, a.Low, a.High}[k], want, 1e-5, "member %d, row %d: number %d of the answer", member, row, k)
 			}
 		}
 		must.GetErr(o.Predict(t.Context(), []float64{1}))(t, "the input has 1 numbers; the network takes 2")

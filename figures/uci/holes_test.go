@@ -1,9 +1,10 @@
 package uci
 
 import (
-	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
@@ -24,7 +25,7 @@ func TestMeasuredSplits(t *testing.T) {
 			for _, m := range list {
 				splits, distances, energies = append(splits, m.split(set, z)), append(distances, m.Distance), append(energies, m.Energy)
 			}
-			if rho := metrics.Spearman(distances, energies); len(list) != 12 || math.Abs(rho) > 0.01 {
+			if rho := metrics.Spearman(distances, energies); len(list) != 12 || !scalar.EqualWithinAbs(rho, 0, 0.01) {
 				t.Errorf("%s: %d holes, rank correlation %.3f", of, len(list), rho)
 			}
 		}
@@ -49,9 +50,7 @@ func TestMeasuredSplits(t *testing.T) {
 		for k, h := range must.Get(datasets.Holes(set, splits...))(t) {
 			m := list[k]
 			for _, off := range []float64{h.Distance - m.Distance, h.Beyond - m.Beyond, h.Energy - m.Energy, h.Outside - m.Outside} {
-				if math.Abs(off) > 1e-4 {
-					t.Errorf("%s, split %d: %+v, and holes.csv has %+v", of, k, h, m.Hole)
-				}
+				must.Near(t, off, 0, 1e-4, "%s, split %d: a number of %+v less that of holes.csv, %+v", of, k, h, m.Hole)
 			}
 		}
 	}

@@ -105,8 +105,10 @@ func TestBandits(t *testing.T) {
 	for _, v := range actions.Targets {
 		mean, squares = mean+v/50, squares+v*v/50
 	}
-	if math.Abs(mean) > 1e-12 || math.Abs(squares-1) > 1e-12 || actions.Targets[0] == other.Sets[0].Targets[0] {
-		t.Errorf("expected rewards have the mean %v and the mean square %v", mean, squares)
+	must.Near(t, mean, 0, 1e-12, "the mean of the expected rewards")
+	must.Near(t, squares, 1, 1e-12, "the mean square of the expected rewards")
+	if actions.Targets[0] == other.Sets[0].Targets[0] {
+		t.Error("two splits have the same rewards")
 	}
 	sum, seen := 0.0, map[int]bool{}
 	for k := range d.Train.Len() {
@@ -118,8 +120,9 @@ func TestBandits(t *testing.T) {
 		sum += math.Pow((d.Train.Targets[k]-actions.Targets[i])/source.Noise, 2)
 	}
 	const n = 400
-	if z := (sum - n) / math.Sqrt(2*n); math.Abs(z) > 4 || len(seen) < 45 {
-		t.Errorf("the noise has z-score %.1f; %d of 50 actions were taken", z, len(seen))
+	must.Z(t, (sum-n)/math.Sqrt(2*n), "the variance of the noise")
+	if len(seen) < 45 {
+		t.Errorf("%d of 50 actions were taken", len(seen))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -62,9 +64,8 @@ func predicted(draws ...float64) *experiment.Predictions {
 func TestApart(t *testing.T) {
 	const shift = 1
 	found := must.Get(apart(predicted(0, 0, 0), predicted(shift, shift)))(t)
-	if want := math.Erf(shift / (2 * math.Sqrt2 * 0.5)); math.Abs(found["gap_w1"]-shift) > 1e-12 || math.Abs(found["gap_tv"]-want) > 1e-3 {
-		t.Errorf("the distances are %v, want %v and %v", found, shift, want)
-	}
+	must.Near(t, found["gap_w1"], shift, 1e-12, "the distance W1")
+	must.Near(t, found["gap_tv"], math.Erf(shift/(2*math.Sqrt2*0.5)), 1e-3, "the total variation")
 	halves := must.Get(halvesApart(predicted(0, 1, 3, 4, 0, 1, 3, 4)))(t)
 	if halves["data_w1"] != 3 || halves["data_std_ratio"] != 1 {
 		t.Errorf("the first two of four chains are apart from the others by %v, want 3", halves)
@@ -125,7 +126,7 @@ func TestEvenEnergy(t *testing.T) {
 	}
 	mean, one, nine := spread(methods.DensityMean), spread(times(1)), spread(times(9))
 	there := spread(experiment.Method{Layers: dul.Density{Energy: evenEnergy{Predicted: true}}})
-	if math.Abs(one/mean-1) > 1e-6 || nine < 2*one || there < 1.05*one {
+	if !scalar.EqualWithinAbs(one/mean, 1, 1e-6) || !(nine >= 2*one && there >= 1.05*one) {
 		t.Errorf("variances: mean energy %g, once that %g, nine times that %g, the mean in the gap %g", mean, one, nine, there)
 	}
 }

@@ -1,10 +1,11 @@
 package where
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -75,7 +76,7 @@ func TestGapOthersTable(t *testing.T) {
 		t.Fatalf("%d rows, %+v", len(table.Rows), table.Rows)
 	}
 	last := table.Rows[9].Cells
-	if d := last[0].Difference; math.Abs(d.P-4./256) > 1e-12 || d.Mean != -5.5 || last[0].Verdict != report.Better || last[1].Text != "50 of 63" {
+	if d := last[0].Difference; !scalar.EqualWithinAbs(d.P, 4./256, 1e-12) || d.Mean != -5.5 || last[0].Verdict != report.Better || last[1].Text != "50 of 63" {
 		t.Errorf("%+v, %+v", d, last)
 	}
 	table = must.Get(gapTables[3].of(tables.Of(list[:2*13*gapSeeds])))(t)

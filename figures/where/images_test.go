@@ -47,9 +47,8 @@ func TestFewImages(t *testing.T) {
 			sum, sets = sum+value, sets+1
 		}
 	}
-	if got, want := m[corruptedNLL], sum/sets; sets != 5*3 || math.Abs(got-want) > 1e-9 {
-		t.Errorf("%s is %g, the mean is %g", corruptedNLL, got, want)
-	}
+	must.Near(t, m[corruptedNLL], sum/(5*3), 1e-9, corruptedNLL)
+	must.Near(t, sets, 5*3, 0, "sets")
 	if !(m[mutualInformation] > 0) {
 		t.Errorf("draws with noise have the mutual information %g", m[mutualInformation])
 	}
@@ -111,8 +110,8 @@ func TestAllImages(t *testing.T) {
 	names, text := []string{}, ""
 	for _, row := range table.Rows {
 		names, text = append(names, row.Name), text+fmt.Sprint(row)
-		if want := metrics.CategoricalNLL(mixed, 10, labels); row.Name == methods.Ensemble.Name && math.Abs(row.Cells[0].Value.Mean-want) > 1e-9 {
-			t.Errorf("the ensemble has the NLL %v, and not %g", row.Cells[0], want)
+		if row.Name == methods.Ensemble.Name {
+			must.Near(t, row.Cells[0].Value.Mean, metrics.CategoricalNLL(mixed, 10, labels), 1e-9, "the ensemble's NLL")
 		}
 	}
 	want := []string{methods.Deterministic.Name, methods.Laplace.Name, methods.LaplaceDraws.Name, methods.SWAG.Name, methods.Ensemble.Name, "Deterministic, temperature"}
@@ -258,9 +257,9 @@ func TestImageTable(t *testing.T) {
 			// The numbers 0 to 19 have the variance (20^2-1)/12.
 			se := math.Hypot(slope*math.Sqrt(19*399./12), 0.01*math.Sqrt(2.5*2/5))
 			want := distuv.StudentsT{Sigma: 1, Nu: 19}.Quantile(0.975) * se
-			if d := nll.Difference; math.Abs(d.Mean+0.2) > 1e-9 || math.Abs((d.High-d.Low)/2/want-1) > 1e-9 {
-				t.Errorf("%s: the difference is %+v, and half the interval should be %g", row.Name, *d, want)
-			}
+			d := nll.Difference
+			must.Near(t, d.Mean, -0.2, 1e-9, "%s: the difference", row.Name)
+			must.Near(t, (d.High-d.Low)/2/want, 1, 1e-9, "%s: half the difference's interval over what it should be", row.Name)
 		}
 	}
 }

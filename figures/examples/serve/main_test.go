@@ -85,10 +85,8 @@ func TestInPython(t *testing.T) {
 	}
 	alike := func(t *testing.T, what string, i int, theirs [2]float64) {
 		t.Logf("at %v: %v, %s %v", inputs[i], ours[i], what, theirs)
-		z := (ours[i][0] - theirs[0]) / (ours[i][1] * math.Sqrt(2./n))
-		if math.Abs(z) > 4 || math.Abs(theirs[1]/ours[i][1]-1) > 0.04 {
-			t.Errorf("at %v mean and deviation are %v, and %s %v", inputs[i], ours[i], what, theirs)
-		}
+		must.Z(t, (ours[i][0]-theirs[0])/(ours[i][1]*math.Sqrt(2./n)), "%s: the mean at %v", what, inputs[i])
+		must.Near(t, theirs[1]/ours[i][1], 1, 0.04, "%s: the deviation over ours at %v", what, inputs[i])
 	}
 	ask := func(t *testing.T, python, script, file string, i int) (theirs [2]float64) {
 		must.Get(fmt.Sscan(run(t, python, script, file, fmt.Sprint(inputs[i][0]), fmt.Sprint(inputs[i][1])), &theirs[0], &theirs[1]))(t)
@@ -112,8 +110,8 @@ func TestInPython(t *testing.T) {
 		for i := range inputs {
 			theirs := ask(t, python, "onnx/predict.py", other, i)
 			t.Logf("at %v: %v, by ONNX Runtime %v", inputs[i], same[i], theirs)
-			if math.Abs(theirs[0]/same[i][0]-1) > 1e-5 || math.Abs(theirs[1]/same[i][1]-1) > 1e-5 {
-				t.Errorf("at %v mean and deviation are %v, and by ONNX Runtime %v", inputs[i], same[i], theirs)
+			for k, v := range theirs {
+				must.Near(t, v/same[i][k], 1, 1e-5, "at %v ONNX Runtime's mean or deviation over ours", inputs[i])
 			}
 		}
 	})
@@ -184,8 +182,11 @@ func TestClients(t *testing.T) {
 	many, other := must.Get(o.PredictAll(t.Context(), rows))(t), must.Get(must.Get(o.With(1000, 7))(t).PredictAll(t.Context(), rows))(t)
 	for i, row := range rows {
 		one := must.Get(o.Predict(t.Context(), row))(t)
-		if math.Abs(many[i].Mean-one.Mean) > 1e-4 || math.Abs(many[i].Low-one.Low) > 1e-4 || other[i].Mean == one.Mean || math.Abs(other[i].Mean-one.Mean) > (one.High-one.Low)/4 {
-			t.Errorf("row %d is %+v, alone %+v, with other draws %+v", i, many[i], one, other[i])
+		must.Near(t, many[i].Mean, one.Mean, 1e-4, "row %d: the mean", i)
+		must.Near(t, many[i].Low, one.Low, 1e-4, "row %d: the interval's lower end", i)
+		must.Near(t, other[i].Mean, one.Mean, (one.High-one.Low)/4, "row %d: the mean of other draws", i)
+		if other[i].Mean == one.Mean {
+			t.Errorf("row %d: other draws have the same mean", i)
 		}
 	}
 	if many[0].Mean != many[2].Mean || len(many) != len(rows) {
