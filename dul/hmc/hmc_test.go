@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -293,4 +294,5 @@ func TestPosteriorModels(t *testing.T) {
 	must.GetErr(NewPosterior(noisy, data))(t, "noise of its own")
 	must.GetErr(NewPosterior(single, data))(t, "NewReplicas")
 	must.GetErr(NewPosterior(newReplicas(t, m.Likelihood, 1), train.Dataset{Inputs: data.Inputs}))(t, "0 targets")
+	must.GetErr(NewPosterior(newReplicas(t, m.Likelihood, 1), train.Dataset{Inputs: data.Inputs, Targets: slices.Repeat([]float64{math.NaN()}, len(data.Targets))}))(t, "the target of example 0 is NaN")
 }

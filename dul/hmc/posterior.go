@@ -46,8 +46,11 @@ func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	switch {
 	case m == nil || m.Replicas == 0 || m.Likelihood == nil:
 		return nil, errors.New("hmc: a posterior needs a model of nets.NewReplicas with a likelihood, a replica for each chain")
-	case !is || x.Len() == 0 || len(data.Targets) == 0 || len(data.Targets)%x.Len() != 0:
+	case !is || len(data.Targets) == 0:
 		return nil, fmt.Errorf("hmc: a posterior needs inputs that are nets.Floats and a target for each; there are %T and %d targets", data.Inputs, len(data.Targets))
+	}
+	if err := data.Check(m.Likelihood); err != nil {
+		return nil, fmt.Errorf("hmc: %w", err)
 	}
 	m.DType = dtypes.Float64
 	p := &Posterior{model: m}

@@ -63,7 +63,7 @@ func variable(s *model.Scope, like *graph.Node, name string, role Role, initial 
 	case v == nil && !HasNoValues(store):
 		store.VariableWithValue(path, initialTensor(store, path, shape, len(lead) > 0, initial))
 	case v != nil && !v.Shape().Equal(shape):
-		panic(fmt.Errorf("variable %s is %s in the model and would be %s here: the inputs have another number of features than those of its first use, or the network is another one", path, v.Shape(), shape))
+		panic(fmt.Errorf("variable %s is %s in the model and would be %s here: the inputs have another number of features than those of its first use, or the network or Model.DType is another one", path, v.Shape(), shape))
 	}
 	v := s.WithInitializer(graph.Zeros).VariableWithShape(name, shape) // checks the shape of one that is there
 	store.SetParam(roleKey(path), string(role))

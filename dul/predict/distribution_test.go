@@ -214,6 +214,7 @@ func TestNLLOfEveryLikelihood(t *testing.T) {
 				must.GetErr(p.NLL(targets, labels, 1))(t)
 				must.GetErr(p.NLL(c.targets, c.labels, 0))(t)
 				must.GetErr(p.NLL([]float64{1}, nil, 1))(t)
+				must.GetErr(p.NLL(make([]float64, 4), nil, 1))(t)
 				must.GetErr(p.NLL(nil, []int{1, 2, 3}, 1))(t)
 			})
 		}

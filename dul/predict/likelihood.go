@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -110,7 +111,11 @@ func (p *Prediction) byModel(targets []float64, labels []int) (_ []float64, err 
 	}
 	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
 		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
-		return m.Likelihood.NLL(m.Scope(root), outputs, answers)
+		nll := m.Likelihood.NLL(m.Scope(root), outputs, answers)
+		if dims := nll.Shape().Dimensions; !slices.Equal(dims, []int{n, 1}) {
+			panic(fmt.Errorf("the NLL has the shape %v for %d inputs and answers of shape %s; want [%d, 1]: give as many targets for each as in training", dims, n, answers.Shape(), n))
+		}
+		return nll
 	})
 	if err != nil {
 		return nil, err

@@ -154,9 +154,21 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 		t.Errorf("notes of another version: %q", notes)
 	}
 	sameState(t, m, want)
-	// A shorter run does not take over the network of a longer one.
-	c.Epochs--
-	must.Err(t, c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...), "it is of a longer run; use another Checkpoints.Folder")
+	// A shorter run does not take over the network of a longer one, nor does another run.
+	for want, change := range map[string]func(*trial){
+		"it is of a longer run; use another Checkpoints.Folder": func(c *trial) { c.Epochs-- },
+		"was saved with BatchSize":                              func(c *trial) { c.BatchSize++ },
+		"and the seeds":                                         func(c *trial) { c.seeds = []uint64{6} },
+		"it is the file of another model": func(c *trial) {
+			c.network = func(dul.Density) nets.Network {
+				return nets.ResNet{Layers: baselines.Deterministic{}, Blocks: []int{1, 1}, Widths: []int{2, 3}, Stem: 2}
+			}
+		},
+	} {
+		other := c
+		change(&other)
+		must.Err(t, other.Fit(context.Background(), other.model(t, dtypes.Float32), other.data...), want)
+	}
 }
 
 // That a checkpoint cannot be written is noted. It neither ends the run nor spoils

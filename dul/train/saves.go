@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/params"
 )
 
 // Checkpoints say where and when a run is saved. A run is also saved when it ends and when it is cancelled. A run that
@@ -15,8 +17,8 @@ import (
 // Trainer.Notes is told; only a cancelled run returns the failure as an error.
 type Checkpoints struct {
 	// Folder holds the checkpoints of this run and of no other; with "" nothing is saved. Resume a run with the
-	// settings and the data that it was started with. Fit checks only the shapes of the variables, the number of
-	// replicas, and that the run is not shorter than what was saved.
+	// settings and the data that it was started with. Fit checks only the variables and their shapes, the seeds, the
+	// numbers of examples, the BatchSize and PretrainEpochs, and that the run is not shorter than what was saved.
 	Folder string
 	// Every is the time between two saves. 0 means ten minutes; a nanosecond saves after every step.
 	Every time.Duration
@@ -68,13 +70,30 @@ func (r *run) trainSaving(ctx context.Context) (err error) {
 
 // restore goes to where the last checkpoint was saved.
 func (s *saves) restore(r *run) error {
+	own := []int{r.BatchSize, r.PretrainEpochs}
+	for _, set := range r.data {
+		own = append(own, set.Len())
+	}
+	seeds, used := r.model.Seeds(), map[string]bool{}
+	for v := range r.model.Store.IterVariables() {
+		used[v.Path()] = true
+	}
 	found, err := s.folder.Restore(checkpoint.State{Store: r.model.Store, Noise: r.model.Host, Progress: &r.state})
 	if err != nil {
 		return err
 	}
-	s.tried = time.Now()
+	saved := r.Sizes
+	s.tried, r.Sizes = time.Now(), own
 	if !found.Found {
 		return nil
+	}
+	if saved != nil && !slices.Equal(saved, own) || !slices.Equal(seeds, r.model.Seeds()) {
+		return fmt.Errorf("train: %s was saved with BatchSize, PretrainEpochs and numbers of examples %v and the seeds %v, and this run has %v and %v; use another Checkpoints.Folder", found.Path, saved, r.model.Seeds(), own, seeds)
+	}
+	for v := range r.model.Store.IterVariables() {
+		if !used[v.Path()] && params.RoleOf(v, r.model.Store) != "" {
+			params.SetLoaded(r.model.Store, v.Path()) // so that the model must have the same
+		}
 	}
 	if found.Step > r.steps {
 		return fmt.Errorf("train: %s was saved at step %d, and this run ends at %d: it is of a longer run; use another Checkpoints.Folder", found.Path, found.Step, r.steps)

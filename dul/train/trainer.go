@@ -265,6 +265,8 @@ type state struct {
 	// Best are the replicas' best scores, and Scored the last step that was scored.
 	Best   []best `json:"best,omitempty"`
 	Scored int    `json:"scored,omitempty"`
+	// Sizes are BatchSize, PretrainEpochs and the numbers of examples.
+	Sizes []int `json:"sizes,omitempty"`
 }
 
 // speed is the time that steps took, and how many examples they had.
