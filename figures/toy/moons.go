@@ -118,22 +118,34 @@ func Distance(p *experiment.Predictions) (map[string]float64, error) {
 	return map[string]float64{
 		experiment.MetricAccuracy: accuracy,
 		metricEntropyData:         stat.Mean(entropy[mapCells:knownPoints], nil),
-		metricEntropyFar:          stat.Mean(farFrom(points, entropy[:mapCells]), nil),
+		metricEntropyFar:          stat.Mean(onMap(points, entropy, func(_, _, nearest float64) bool { return nearest >= farAway }), nil),
 	}, nil
 }
 
-// farFrom are the values of the map at points far from all of the given ones.
-func farFrom(points, values []float64) []float64 {
-	var far []float64
+// EntropyBetween is the mean entropy of the predicted classes, in nats, between the moons: at the points of the map with x from
+// -1.2 to 2.2 and y from -0.7 to 1.2 that are at least 0.3, three standard deviations of the noise, from both half circles.
+func EntropyBetween(p *experiment.Predictions) (float64, error) {
+	entropy, _, err := entropies(p)
+	if err != nil {
+		return 0, err
+	}
+	circles, _ := datasets.TwoMoons(1000, 0, 0)
+	return stat.Mean(onMap(circles, entropy, func(x, y, nearest float64) bool {
+		return nearest >= 3*moonsNoise && x > -1.2 && x < 2.2 && y > -0.7 && y < 1.2
+	}), nil), nil
+}
+
+// onMap are the values at the points (x, y) of the map that are chosen, also by the distance to the nearest of the given points.
+func onMap(points, values []float64, chosen func(x, y, nearest float64) bool) (found []float64) {
 	grid := mapGrid()
-	for i, v := range values {
-		nearest := math.Inf(1)
+	for i := range mapCells {
+		x, y, nearest := grid[2*i], grid[2*i+1], math.Inf(1)
 		for k := 0; k < len(points); k += 2 {
-			nearest = min(nearest, math.Hypot(grid[2*i]-points[k], grid[2*i+1]-points[k+1]))
+			nearest = min(nearest, math.Hypot(x-points[k], y-points[k+1]))
 		}
-		if nearest >= farAway {
-			far = append(far, v)
+		if chosen(x, y, nearest) {
+			found = append(found, values[i])
 		}
 	}
-	return far
+	return found
 }

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -56,10 +58,22 @@ func TestDistance(t *testing.T) {
 		}
 		s.Probabilities = append(s.Probabilities, 1-p, p)
 	}
-	found := must.Get(toy.Distance(&experiment.Predictions{Split: 1, Sets: []experiment.Prediction{s}}))(t)
+	p := &experiment.Predictions{Split: 1, Sets: []experiment.Prediction{s}}
+	found := must.Get(toy.Distance(p))(t)
 	if found["accuracy"] != 1 || found["entropy_data"] != 0 || !scalar.EqualWithinAbs(found["entropy_far"], math.Ln2, 1e-12) {
 		t.Errorf("the metrics are %v", found)
 	}
+	// Only points well away from the half circles, in a frame around them, are between the moons.
+	x := d.Sets[0].Inputs.(nets.Floats).Values
+	points, _ := datasets.TwoMoons(500, 0.1, 1)
+	scale := datasets.FitScaler(points, 2, datasets.Order(0, 0, 500))
+	for i := range cells {
+		x, y := x[2*i]*scale.Std[0]+scale.Mean[0], x[2*i+1]*scale.Std[1]+scale.Mean[1]
+		if upper, lower := math.Abs(math.Hypot(x, y)-1), math.Abs(math.Hypot(x-1, y-0.5)-1); y > 0 && upper < 0.29 || y < 0.5 && lower < 0.29 || math.Abs(x-0.5) > 1.7 || math.Abs(y-0.25) > 0.95 {
+			s.Probabilities[2*i], s.Probabilities[2*i+1] = 0, 1
+		}
+	}
+	must.Near(t, must.Get(toy.EntropyBetween(p))(t), math.Ln2, 1e-12, "the entropy between the moons")
 }
 
 // Splits have other data, and the same split the same.
