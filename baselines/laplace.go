@@ -21,7 +21,8 @@ import (
 //	H = sum_i phi_i^T phi_i / sigma^2                               of a regression with K = 1,
 //	H = sum_i (phi_i^T phi_i) (x) (diag(p_i) - p_i p_i^T)           of K classes with p_i = softmax(phi_i w),
 //
-// the full Hessian of the negative log likelihood of all training examples.
+// the full Hessian of the negative log likelihood of all training examples. With the same weights, sigma and tau laplace-torch 0.3
+// has the same variances and probabilities, to 2e-15 (recorded.py --peer); its own tau is 1.
 type Laplace struct {
 	// PriorPrecision is tau. 0 takes the tau with the largest marginal likelihood, given w:
 	//

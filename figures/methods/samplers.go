@@ -137,26 +137,23 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	if err := errors.Join(err, backendErr); err != nil {
 		return nil, err
 	}
-	bare := nets.Headless{Network: network}
 	m, err := nets.New(backend, network, e.Task.Likelihood, 1)
 	if err != nil {
 		return nil, err
 	}
-	x, one := nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
-	whole, err := predict.Sample(ctx, m.With(m.Network), x, one)
-	if v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights")); err == nil && v != nil {
-		values, shape, valuesErr := params.Values(m.Store, v.Path())
-		floats.Scale(1000, values)
-		if err = errors.Join(valuesErr, v.SetValue(params.FromFloat64(shape, values))); err == nil {
-			whole, err = predict.Sample(ctx, m.With(m.Network), x, one)
-		}
-	}
-	if err != nil {
+	bare, x, one := nets.Headless{Network: network}, nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
+	if _, err := predict.Sample(ctx, m.With(network), x, one); err != nil { // which gives the network its weights
 		return nil, err
 	}
-	features, err := predict.Sample(ctx, m.With(bare), x, one)
-	layer, outputs, layerErr := lastLayer(m)
-	if errors.Join(err, layerErr) == nil && whole.Width == outputs {
+	layer, outputs, err := lastLayer(m)
+	if err == nil {
+		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
+		floats.Scale(1000, layer[:v.Shape().Size()])
+		err = v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()]))
+	}
+	whole, wholeErr := predict.Sample(ctx, m.With(network), x, one)
+	features, bareErr := predict.Sample(ctx, m.With(bare), x, one)
+	if errors.Join(err, wholeErr, bareErr) == nil && whole.Width == outputs {
 		last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
 		if err == nil {
 			if linear, _ := last.Moments(features.Outputs[0]); floats.Distance(linear, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1)) {
