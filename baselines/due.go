@@ -247,7 +247,7 @@ func (l DUE) starts(store *model.Store, facts *params.Facts, width int) []Induci
 }
 
 // eachReplica initialises the replicas in order, each from its start.
-func eachReplica(starts func() []Inducing, of func(Inducing) []float64) params.Initial {
+func eachReplica(starts func() []Inducing, of func(Inducing) []float64) params.Initializer {
 	next := 0
 	return func(_ *rand.Rand, _ []int, values []float64) {
 		copy(values, of(starts()[next%len(starts())]))

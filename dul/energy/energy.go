@@ -133,7 +133,7 @@ func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 // components makes k components of d dimensions: the inverse of D_k and its product with
 // v_k, [..., K, D], and 1 + v_k^T D_k^-1 v_k and log |Sigma_k|, [..., K, 1].
 func (m Rank1Mixture) components(s *model.Scope, like *graph.Node, k, d int) (precision, scaled, capacity, logDet *graph.Node) {
-	start := params.Initial(params.Orthogonal)
+	start := params.Initializer(params.Orthogonal)
 	if m.ZeroFactors {
 		start = params.Constant(0)
 	}

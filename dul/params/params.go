@@ -45,12 +45,12 @@ const (
 // New returns the parameter s/name, [replicas..., dims...], and creates it with its role and initial value on first
 // use. like is an activation of the layer, [batch, features] or [replicas, batch, features], whose graph, type and
 // replicas the parameter gets. New panics if like or the existing parameter has another shape.
-func New(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *graph.Node {
+func New(s *model.Scope, like *graph.Node, name string, role Role, initial Initializer, dims ...int) *graph.Node {
 	return variable(s, like, name, role, initial, dims...).NodeValue(like)
 }
 
 // variable makes the variable with its value: XLA would write the constants of a graph that computes it as text.
-func variable(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *model.Variable {
+func variable(s *model.Scope, like *graph.Node, name string, role Role, initial Initializer, dims ...int) *model.Variable {
 	lead, path, store := leadOf(s, like, name), model.JoinPath(s.Scope(), name), s.Store()
 	if slices.ContainsFunc(dims, func(n int) bool { return n < 1 }) {
 		panic(fmt.Errorf("parameter %s would have the shape %v; a layer needs at least one feature or channel, and at least one unit or filter", path, dims))
@@ -167,7 +167,7 @@ func HasNoValues(store *model.Store) bool {
 
 // Statistic returns the variable s/name, [replicas..., dims...], that a layer updates itself, such as a running mean.
 // It has the role Running: it belongs to the model, but no optimizer trains it.
-func Statistic(s *model.Scope, like *graph.Node, name string, initial Initial, dims ...int) *model.Variable {
+func Statistic(s *model.Scope, like *graph.Node, name string, initial Initializer, dims ...int) *model.Variable {
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
@@ -280,7 +280,7 @@ func Seeds(store *model.Store) []uint64 {
 }
 
 // initialTensor draws the initial value of one parameter, for every replica from its seed and the parameter's path.
-func initialTensor(store *model.Store, path string, shape shapes.Shape, replicated bool, initial Initial) *tensors.Tensor {
+func initialTensor(store *model.Store, path string, shape shapes.Shape, replicated bool, initial Initializer) *tensors.Tensor {
 	seeds, dims, replicas := seedsOf(store), shape.Dimensions, 1
 	if replicated {
 		replicas, dims = dims[0], dims[1:]
@@ -368,11 +368,11 @@ func CheckType(dtype dtypes.DType) error {
 	return nil
 }
 
-// Initial sets one replica's values (row-major, shape dims) to their initial values.
-type Initial func(rng *rand.Rand, dims []int, values []float64)
+// An Initializer sets one replica's values (row-major, shape dims) to their initial values.
+type Initializer func(rng *rand.Rand, dims []int, values []float64)
 
 // Constant gives every entry the same initial value.
-func Constant(value float64) Initial {
+func Constant(value float64) Initializer {
 	return func(_ *rand.Rand, _ []int, values []float64) {
 		for i := range values {
 			values[i] = value
@@ -381,7 +381,7 @@ func Constant(value float64) Initial {
 }
 
 // Normal draws every initial value from N(mean, std^2).
-func Normal(mean, std float64) Initial {
+func Normal(mean, std float64) Initializer {
 	return func(rng *rand.Rand, _ []int, values []float64) {
 		for i := range values {
 			values[i] = mean + std*rng.NormFloat64()
@@ -390,7 +390,7 @@ func Normal(mean, std float64) Initial {
 }
 
 // Uniform draws every initial value from U(-bound, bound).
-func Uniform(bound float64) Initial {
+func Uniform(bound float64) Initializer {
 	return func(rng *rand.Rand, _ []int, values []float64) {
 		for i := range values {
 			values[i] = bound * (2*rng.Float64() - 1)
@@ -398,7 +398,7 @@ func Uniform(bound float64) Initial {
 	}
 }
 
-// Orthogonal is an Initial that gives a [rows, columns] matrix random orthonormal rows: the Q factor of a Gaussian
+// Orthogonal is an Initializer that gives a [rows, columns] matrix random orthonormal rows: the Q factor of a Gaussian
 // matrix, which is uniform because R's diagonal is made positive. If there are more rows than columns, each block of
 // `columns` rows is orthonormal.
 func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
@@ -430,7 +430,7 @@ func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
 
 // KaimingNormal draws initial weights from N(0, 2/fanIn), which keeps the variance of activations through ReLU layers
 // (He et al. 2015).
-func KaimingNormal(fanIn int) Initial { return Normal(0, math.Sqrt(2/float64(fanIn))) }
+func KaimingNormal(fanIn int) Initializer { return Normal(0, math.Sqrt(2/float64(fanIn))) }
 
 // Dense returns the deterministic linear map x W + b: [..., batch, in] -> [..., batch, units]. W starts as
 // KaimingNormal, b as in Bias; both have the role Weight.

@@ -110,7 +110,7 @@ func TestNormalAndUniformMoments(t *testing.T) {
 	const n = 20000
 	for _, c := range []struct {
 		name           string
-		initial        params.Initial
+		initial        params.Initializer
 		mean, variance float64
 	}{
 		{"Normal", params.Normal(0.5, 2), 0.5, 4},

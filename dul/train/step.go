@@ -246,25 +246,25 @@ type objective struct {
 	logLikelihoodScale float64
 }
 
-// terms are an objective and its parts for each replica, [..., 1, 1]. kl and
+// losses are an objective and its parts for each replica, [..., 1, 1]. kl and
 // logLikelihood are nil where no layer has one.
-type terms struct {
+type losses struct {
 	total, nll, kl, logLikelihood *graph.Node
 }
 
-// of returns the terms of the graph: nll is each example's, [..., batch, 1],
+// of returns the losses of the graph: nll is each example's, [..., batch, 1],
 // and weights each example's share of the mean, [..., batch, 1], 1/n for the n
 // examples of a replica's batch and 0 for padding.
-func (o objective) of(nll, weights *graph.Node) terms {
-	losses := stochastic.LayerLossesOf(nll.Graph())
-	l := terms{nll: weightedSum(nll, weights)}
+func (o objective) of(nll, weights *graph.Node) losses {
+	layers := stochastic.LayerLossesOf(nll.Graph())
+	l := losses{nll: weightedSum(nll, weights)}
 	l.total = l.nll
-	if losses.KL != nil {
-		l.kl = losses.KL
+	if layers.KL != nil {
+		l.kl = layers.KL
 		l.total = graph.Add(l.total, graph.Mul(l.kl, o.perExample(nll)))
 	}
-	if losses.LogLikelihood != nil {
-		l.logLikelihood = weightedSum(losses.LogLikelihood, weights)
+	if layers.LogLikelihood != nil {
+		l.logLikelihood = weightedSum(layers.LogLikelihood, weights)
 		l.total = graph.Sub(l.total, graph.MulScalar(l.logLikelihood, o.logLikelihoodScale))
 	}
 	return l

@@ -152,7 +152,7 @@ func (n Noise) Run(ctx context.Context, e experiment.Experiment, d experiment.Da
 		p.Sets = append(p.Sets, experiment.Prediction{Set: set.Name, Labels: set.Labels, Prediction: *said})
 		progress(float64(i+1)/float64(len(d.Sets)), "predicted "+set.Name)
 		if set.Name == TestSet {
-			p.Inspected = map[string]float64{MetricMutualInformation: stat.Mean(said.MutualInformation, nil)}
+			p.Metrics = map[string]float64{MetricMutualInformation: stat.Mean(said.MutualInformation, nil)}
 		}
 	}
 	return p, nil
@@ -170,7 +170,7 @@ func noiseLevels() []float64 {
 func noisy(std float64) experiment.Experiment {
 	e := exportedExperiment(methods.Density)
 	e.Method.Key, e.Method.Name = fmt.Sprintf("density-noise-%g", std), fmt.Sprintf("Density Uncertainty, noise %g", std)
-	e.Method.Program, e.Task.After, e.Preset = Noise{std}, nil, "cifar.Noise"
+	e.Method.Program, e.Task.AfterTraining, e.Preset = Noise{std}, nil, "cifar.Noise"
 	e.Recipe.Samples = 10
 	e.Task.Data = Images{Name: CIFAR10, Sample: true, HeldOut: sampleHeldOut, Sets: []string{TestSet, HeldOutSet, CIFAR100, SVHNExcerpt}}
 	return e

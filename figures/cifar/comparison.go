@@ -50,7 +50,7 @@ func comparedRows(x *tables.Index) ([]row, *tables.Index, error) {
 			}
 			r.reference = m.Equal(methods.Density) && ending == ""
 			if c, has := chosen()[m.Key]; has {
-				r.option = fmt.Sprintf("%s = %g", c.option, c.value)
+				r.option = fmt.Sprintf("%s = %g", c.name, c.value)
 			}
 			rows = append(rows, r)
 		}
@@ -246,9 +246,9 @@ func scoreTitle(ending string) string {
 // processorsGrid shows the search for Processor: the values of an option, measured on held-out images.
 func processorsGrid(x *tables.Index) (report.Table, error) {
 	var rows []row
-	for _, s := range searches {
-		for i, e := range s.candidates() {
-			r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(s.values[i]), runs: experiment.Experiments{e}}
+	for _, s := range searchSpaces {
+		for i, e := range s.experiments() {
+			r := row{group: s.method.Name + ": " + s.name, name: fmt.Sprint(s.values[i]), runs: experiment.Experiments{e}}
 			if s.values[i] == chosen()[s.method.Key].value {
 				r.name += ", chosen"
 			}

@@ -60,7 +60,7 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	if scaled {
 		ending = scaledEnding
 	}
-	if e := test.Extra; test.Probabilities == nil && e["right"] != nil {
+	if e := test.PerExample; test.Probabilities == nil && e["right"] != nil {
 		if e["nll"+ending] == nil {
 			return nil, nil
 		}
@@ -125,8 +125,8 @@ func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
 	return all, nil
 }
 
-// A contender is a row with what its runs say of the test images, by their seeds.
-type contender struct {
+// A judgedRow is a row with what its runs say of the test images, by their seeds.
+type judgedRow struct {
 	row
 	runs  map[uint64]*judgedRun
 	seeds []uint64      // over which its numbers are averaged
@@ -134,7 +134,7 @@ type contender struct {
 }
 
 // mean is the mean of a number over the runs of the seeds; NaN if there are none.
-func (c contender) mean(of func(run *judgedRun) float64) float64 {
+func (c judgedRow) mean(of func(run *judgedRun) float64) float64 {
 	total := 0.0
 	for _, seed := range c.seeds {
 		total += of(c.runs[seed])
@@ -142,9 +142,9 @@ func (c contender) mean(of func(run *judgedRun) float64) float64 {
 	return total / float64(len(c.seeds))
 }
 
-// difference subtracts the reference's judged number k from the contender's. It is a mean over seeds that both have. sameSign
+// difference subtracts the reference's judged number k from the row's. It is a mean over seeds that both have. sameSign
 // says whether each seed gives the same sign.
-func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool) {
+func (c judgedRow) difference(reference judgedRow, k int, seeds []uint64) (difference metrics.Difference, sameSign bool) {
 	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
 	mean, spread := 0.0, make([]float64, replicates)
 	sameSign = true
@@ -218,9 +218,9 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	return probabilities, temperature, nil
 }
 
-// contendersOf judges the predictions of the rows' runs, as they are or crossScaled. Rows without any temperature are left
+// judgedRows judges the predictions of the rows' runs, as they are or crossScaled. Rows without any temperature are left
 // out, but for those all of whose runs diverged.
-func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, err error) {
+func judgedRows(x *tables.Index, rows []row, scaled bool) (all []judgedRow, err error) {
 	type key struct {
 		ids    string
 		scaled bool
@@ -231,9 +231,9 @@ func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, er
 			ids = append(ids, found.ID)
 		}
 	}
-	runs, err := tables.Once(x, key{strings.Join(ids, " "), scaled}, func() (map[string]*judgedRun, error) { return judge(rows, scaled) })
+	runs, err := tables.Cached(x, key{strings.Join(ids, " "), scaled}, func() (map[string]*judgedRun, error) { return judge(rows, scaled) })
 	for _, r := range rows {
-		c := contender{row: r, runs: map[uint64]*judgedRun{}}
+		c := judgedRow{row: r, runs: map[uint64]*judgedRun{}}
 		for _, found := range r.found {
 			if run := runs[found.ID]; run != nil {
 				c.runs[found.Seed] = run
@@ -252,11 +252,11 @@ type judgedCell struct {
 	sameSign bool // of the seeds
 }
 
-// against compares contenders with the reference among them by numbers; the reference comes first.
+// against compares rows with the reference among them by numbers; the reference comes first.
 // Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
-func against(family *tables.Family[judgedCell], all []contender, numbers []tables.Number) (compared []contender) {
-	at := slices.IndexFunc(all, func(c contender) bool { return c.reference && len(c.runs) > 0 })
+func against(family *tables.Family[judgedCell], all []judgedRow, numbers []tables.Number) (compared []judgedRow) {
+	at := slices.IndexFunc(all, func(c judgedRow) bool { return c.reference && len(c.runs) > 0 })
 	if at < 0 {
 		return nil
 	}
@@ -304,7 +304,7 @@ func processorDifferences(x *tables.Index) (report.Table, error) {
 	for _, n := range judged(false) {
 		columns = append(columns, n.Title)
 	}
-	return judgedTable(x, "-differences", false, append(columns, "ECE floor"), func(c contender) []report.Cell {
+	return judgedTable(x, "-differences", false, append(columns, "ECE floor"), func(c judgedRow) []report.Cell {
 		floor := c.mean(func(run *judgedRun) float64 { return run.floor })
 		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(c.seeds), "[]")), c.cells, report.TextCells(number("%.4f", floor)))
 	})
@@ -313,7 +313,7 @@ func processorDifferences(x *tables.Index) (report.Table, error) {
 // processorTemperatures compares methods after each got a temperature.
 func processorTemperatures(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
-	return judgedTable(x, "-temperature", true, columns, func(c contender) []report.Cell {
+	return judgedTable(x, "-temperature", true, columns, func(c judgedRow) []report.Cell {
 		temperature := c.mean(func(run *judgedRun) float64 { return run.temperature })
 		before := func(metric string) report.Cell {
 			var values []float64
@@ -332,19 +332,19 @@ func processorTemperatures(x *tables.Index) (report.Table, error) {
 
 // judgedTable is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
 // cells.
-func judgedTable(x *tables.Index, part string, scaled bool, columns []string, of func(c contender) []report.Cell) (report.Table, error) {
+func judgedTable(x *tables.Index, part string, scaled bool, columns []string, of func(c judgedRow) []report.Cell) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
-	var all []contender
+	var all []judgedRow
 	var family tables.Family[judgedCell]
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(r row) bool { return r.group != rows[0].group })
 		if n < 0 {
 			n = len(rows)
 		}
-		group, err := contendersOf(x, rows[:n], scaled)
+		group, err := judgedRows(x, rows[:n], scaled)
 		if err != nil {
 			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
 		}
@@ -393,7 +393,7 @@ func WithEnsemble(x *tables.Index, e experiment.Experiment, networks experiment.
 	if _, trained := x.Find(e); trained || len(members) < methods.Ensemble.Members {
 		return x, nil
 	}
-	r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
+	r, err := tables.Cached(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
 	if err != nil {
 		return nil, fmt.Errorf("cifar: %w", err)
 	}

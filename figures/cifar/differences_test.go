@@ -110,9 +110,9 @@ func TestTempered(t *testing.T) {
 // A difference of which the seeds disagree is not significant.
 func TestSeedsThatDisagree(t *testing.T) {
 	const n = 3000
-	swapped := make([]contender, 2)
+	swapped := make([]judgedRow, 2)
 	for k, first := range []uint64{0, 1} {
-		swapped[k] = contender{runs: map[uint64]*judgedRun{}}
+		swapped[k] = judgedRow{runs: map[uint64]*judgedRun{}}
 		for _, e := range seeded(Processor, 2).Of(ten, methods.Density) {
 			skill := 2.0
 			if e.Seed == first {
@@ -187,7 +187,7 @@ func TestEnsembleOfPredictions(t *testing.T) {
 	for name, want := range map[string]int{"cifar-processor": 7, "cifar10-resnet14": 0} {
 		x := tables.Of(found)
 		must.Get(named(t, name).Table(x))(t)
-		if got := len(x.Used()); got != want {
+		if got := len(slices.DeleteFunc(x.Asked(), func(r experiment.Result) bool { return r.ID == "" })); got != want {
 			t.Errorf("%s is made of %d results, want %d", name, got, want)
 		}
 	}
@@ -280,6 +280,6 @@ func keepScores(p *experiment.Predictions) error {
 		kept["nll"+ending], kept["brier"+ending], kept["confidence"+ending], kept["right"+ending] = s.nll, s.brier, s.outcomes.Confidence, right
 		kept["temperature"+ending] = []float64{s.temperature}
 	}
-	test.Probabilities, test.Extra = nil, kept
+	test.Probabilities, test.PerExample = nil, kept
 	return nil
 }

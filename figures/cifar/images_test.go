@@ -85,7 +85,7 @@ func TestSetsOfPresets(t *testing.T) {
 func TestScores(t *testing.T) {
 	const n = 20
 	set := func(name string, energy float64, labels bool) experiment.Prediction {
-		s := experiment.Prediction{Set: name, Extra: map[string][]float64{}}
+		s := experiment.Prediction{Set: name, PerExample: map[string][]float64{}}
 		s.Width = 2
 		layer := predict.LayerEnergy{Layer: "conv"}
 		for i := range n {

@@ -45,7 +45,7 @@ func TrainAndPredict(ctx context.Context, e experiment.Experiment, progress func
 	for i, m := range sets {
 		d.Sets = append(d.Sets, experiment.Set{Name: fmt.Sprint(i, " ", m.Name), Dataset: of(m)})
 	}
-	e.Task.Data, e.Task.Metrics, e.Task.After = d, nil, nil
+	e.Task.Data, e.Task.Metrics, e.Task.AfterTraining = d, nil, nil
 	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Flip: true}, 0
 	found, err := experiment.Engine{Progress: progress}.Run(ctx, e)
 	if err != nil {

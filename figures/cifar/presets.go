@@ -153,7 +153,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	if m.Program != nil { // its networks are gone
 		return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
 	}
-	task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (numbers map[string]float64, each map[string]map[string][]float64, err error) {
+	task.AfterTraining = func(ctx context.Context, members []*nets.Model, d experiment.Data) (numbers map[string]float64, each map[string]map[string][]float64, err error) {
 		if numbers, err = posteriorStd(members); err == nil && isPlain(m) {
 			each, err = featureGaussians(ctx, members[0], d)
 		}
@@ -257,7 +257,7 @@ func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 	return m
 }
 
-// The names of the options that are searched.
+// The names of hyperparameters.
 const (
 	initStd     = "init_std"     // standard deviation of the posterior at the start
 	dropoutRate = "dropout_rate" // of MC dropout
@@ -266,14 +266,14 @@ const (
 	processRate = "process_rate" // factor of the learning rate of DUE's process
 )
 
-// A search is among values of an option of a method.
-type search struct {
+// A searchSpace has the values to try of a hyperparameter of a method.
+type searchSpace struct {
 	method experiment.Method
-	option string
+	name   string
 	values []float64
 }
 
-// searches try equally many values for every method, of the option that matters most in a short training: how much noise
+// searchSpaces have equally many values for every method, of the hyperparameter that matters most in a short training: how much noise
 // the method has or, if its last layer is a Gaussian process, how fast that learns.
 //
 // The standard deviations are of weights; He's initialisation gives weights one of 0.06 to 0.12. For Rank-1 BNN they are
@@ -284,7 +284,7 @@ type search struct {
 // authors' code has 20. A whitened process, such as DUE's, starts with a mean of 0, through which no gradient reaches the
 // network. Its mean moves by kernel values below 1, and the mean of a dense layer by features. So in a short training the
 // network hardly learns, unless the process learns faster.
-var searches = []search{
+var searchSpaces = []searchSpace{
 	{methods.Density, initStd, []float64{0.001, 0.003, 0.01, 0.03}},
 	{methods.DensityConstant, initStd, []float64{0.001, 0.003, 0.01, 0.03}},
 	{methods.Rank1, initStd, []float64{0.001, 0.01, 0.1, 0.3}},
@@ -297,32 +297,32 @@ var searches = []search{
 	{methods.DUE, processRate, []float64{1, 3, 10, 30}},
 }
 
-// in is a preset with a choice.
-func (c choice) in(preset experiment.Preset) experiment.Preset {
+// in is a preset with the hyperparameter.
+func (h hyperparameter) in(preset experiment.Preset) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 		m = methods.Values(m)
-		switch c.option {
+		switch h.name {
 		case lengthScale:
-			m.Layers = baselines.SNGP{LengthScale: c.value}
+			m.Layers = baselines.SNGP{LengthScale: h.value}
 		case processRate:
 		default:
-			m.Layers, _ = methods.WithNoise(m.Layers, c.value)
+			m.Layers, _ = methods.WithNoise(m.Layers, h.value)
 		}
 		e, err := preset(data, m)
 		for i, g := range e.Recipe.Groups {
-			if c.option == processRate && slices.Contains(g.Roles, params.Variational) {
-				e.Recipe.Groups[i].Rate = c.value
+			if h.name == processRate && slices.Contains(g.Roles, params.Variational) {
+				e.Recipe.Groups[i].Rate = h.value
 			}
 		}
 		return e, err
 	}
 }
 
-// candidates are the experiments of ProcessorGrid with each value.
-func (s search) candidates() experiment.Experiments {
+// experiments are those of ProcessorGrid with each value.
+func (s searchSpace) experiments() experiment.Experiments {
 	var all experiment.Experiments
 	for _, value := range s.values {
-		all = append(all, seeded(choice{s.option, value}.in(ProcessorGrid), 1).Of(ten, s.method)...)
+		all = append(all, seeded(hyperparameter{s.name, value}.in(ProcessorGrid), 1).Of(ten, s.method)...)
 	}
 	return all
 }
@@ -335,45 +335,43 @@ var chosenCSV []byte
 // chosenColumns are the columns of chosen.csv.
 const chosenColumns = "method,option,value,held_out_nll"
 
-// A choice is an option of a method and its value.
-type choice struct {
-	option string
-	value  float64
+// A hyperparameter of a method and its value.
+type hyperparameter struct {
+	name  string
+	value float64
 }
 
-// chosen are the choices of chosen.csv by Method.Key.
-var chosen = sync.OnceValue(func() map[string]choice {
-	all := map[string]choice{}
-	for _, r := range tables.ReadChoices(chosenCSV, chosenColumns) {
+// chosen are those of chosen.csv by Method.Key.
+var chosen = sync.OnceValue(func() map[string]hyperparameter {
+	all := map[string]hyperparameter{}
+	for _, r := range tables.ReadCSV(chosenCSV, chosenColumns) {
 		value, err := strconv.ParseFloat(r[2], 64)
 		if err != nil {
 			panic(err)
 		}
-		all[r[0]] = choice{r[1], value}
+		all[r[0]] = hyperparameter{r[1], value}
 	}
 	return all
 })
 
 // Chosen is a preset, such as Processor, with one hyperparameter of each method at the value that did best on held-out
 // images (ProcessorGrid). It is the one that matters most in a short training: how strong the noise is at the start, SNGP's
-// length scale, or how fast DUE's process learns. A method without a choice is trained by the preset as it is.
+// length scale, or how fast DUE's process learns. A method without one is trained by the preset as it is.
 func Chosen(preset experiment.Preset) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		if c, has := chosen()[m.Key]; has {
-			return c.in(preset)(data, m)
+		if h, has := chosen()[m.Key]; has {
+			return h.in(preset)(data, m)
 		}
 		return preset(data, m)
 	}
 }
 
-// tunings are the searches of the exhibit cifar-processor-grid.
-func tunings() (all []tables.Search) {
-	for _, s := range searches {
-		one := tables.Search{For: []string{s.method.Key}, Candidates: s.candidates()}
-		for _, value := range s.values {
-			one.Settings = append(one.Settings, []string{s.option, strconv.FormatFloat(value, 'g', -1, 64)})
+// candidates are the experiments of the exhibit cifar-processor-grid.
+func candidates() (all []tables.Candidate) {
+	for _, s := range searchSpaces {
+		for i, e := range s.experiments() {
+			all = append(all, tables.Candidate{For: []string{s.method.Key}, Hyperparameters: []string{s.name, strconv.FormatFloat(s.values[i], 'g', -1, 64)}, Experiment: e})
 		}
-		all = append(all, one)
 	}
 	return all
 }

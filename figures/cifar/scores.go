@@ -36,7 +36,7 @@ const (
 // byLayer is ByEnergy for the input of a layer.
 func byLayer(layer string) string { return ByEnergy + "@" + layer }
 
-// The names of Prediction.Extra: the distances that featureGaussians measures, and what older results have in the place of
+// The names of Prediction.PerExample: the distances that featureGaussians measures, and what older results have in the place of
 // probabilities and outputs, or beside probabilities that were rounded.
 const (
 	distanceOne, distanceClass = "distance_one", "distance_class"
@@ -56,7 +56,7 @@ type score struct {
 var scores = []score{
 	{byMaxProbability, "maximum probability", negativeMaxProbability},
 	{byEntropy, "entropy", func(s, _ *experiment.Prediction) []float64 {
-		if kept := s.Extra[entropy]; kept != nil {
+		if kept := s.PerExample[entropy]; kept != nil {
 			return kept
 		}
 		return metrics.Entropy(s.Probabilities, s.Width)
@@ -69,12 +69,12 @@ var scores = []score{
 	}},
 	{byDempsterShafer, "Dempster-Shafer", func(s, _ *experiment.Prediction) []float64 {
 		if s.Outputs == nil {
-			return s.Extra[dempsterShafer]
+			return s.PerExample[dempsterShafer]
 		}
 		return metrics.DempsterShafer(s.Outputs[0], s.Width)
 	}},
-	{byGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceOne] }},
-	{byClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceClass] }},
+	{byGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) []float64 { return s.PerExample[distanceOne] }},
+	{byClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) []float64 { return s.PerExample[distanceClass] }},
 	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 { return lastEnergy(s.Prediction).Mean }),
 }
 
@@ -88,7 +88,7 @@ func lastEnergy(p predict.Prediction) predict.LayerEnergy {
 }
 
 func negativeMaxProbability(s, _ *experiment.Prediction) []float64 {
-	if logs := s.Extra[logMaxProbability]; logs != nil {
+	if logs := s.PerExample[logMaxProbability]; logs != nil {
 		found := make([]float64, len(logs))
 		for i, log := range logs {
 			found[i] = -math.Exp(log)

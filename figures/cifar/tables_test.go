@@ -157,10 +157,10 @@ func TestDetectionTable(t *testing.T) {
 	})
 }
 
-// The searches show each value, the best in bold and which was chosen.
+// Search spaces show each value, the best in bold and which was chosen.
 func TestGrids(t *testing.T) {
 	var chose []experiment.Result
-	for _, e := range searches[0].candidates() {
+	for _, e := range searchSpaces[0].experiments() {
 		chose = append(chose, resultsOf(measuring(0.8, 0.02, 0.5, 0), experiment.Experiments{e})...)
 	}
 	if got := lines(tableOf(t, "cifar-processor-grid", chose...))[0]; got != "Density Uncertainty: init_std | 0.001, chosen | *0.5000* | 80.00 | 0.0200" {
@@ -226,13 +226,13 @@ func TestRoofline(t *testing.T) {
 
 // The committed choice follows from the committed results; -update writes it.
 func TestCommittedChoice(t *testing.T) {
-	figtest.GoldenText(t, "chosen.csv", string(must.Get(tables.Choose(must.Get(committed())(t), chosenColumns, tunings()))(t)))
+	figtest.GoldenText(t, "chosen.csv", string(must.Get(tables.Choose(must.Get(committed())(t), chosenColumns, candidates()))(t)))
 }
 
 // Each method of the comparison has its chosen value.
 func TestProcessorRuns(t *testing.T) {
 	values := map[string]float64{}
-	for _, s := range searches {
+	for _, s := range searchSpaces {
 		values[s.method.Name] = chosen()[s.method.Key].value
 	}
 	full, weights := named(t, "cifar-processor").Runs(), 0

@@ -19,10 +19,10 @@ func TestTable(t *testing.T) {
 		}
 	}
 	studies = []func(*tables.Index) ([]tables.Claim, error){of("one", nil), of("two", nil)}
-	table, err := made(tables.NewIndex(nil))
+	table, err := made(tables.Of(nil))
 	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Verdict") != tables.Holds {
 		t.Errorf("%+v, %v", table, err)
 	}
 	studies = append(studies, of("three", errors.New("torn")))
-	must.GetErr(made(tables.NewIndex(nil)))(t, "torn")
+	must.GetErr(made(tables.Of(nil)))(t, "torn")
 }

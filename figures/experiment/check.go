@@ -27,7 +27,7 @@ import (
 // Source, a likelihood or an optimizer. An Engine checks all experiments, and then their data and networks, before
 // it trains any.
 func (e Experiment) Check() error {
-	var all problems
+	var all errorList
 	t, m, r := e.Task, e.Method, e.Recipe
 	all.add(checkSource(t.Data))
 	all.need(t.Network != nil, "Task.Network is nil; give one, such as nets.MLP{Widths: []int{50, 50}}")
@@ -41,7 +41,7 @@ func (e Experiment) Check() error {
 	if m.Program != nil {
 		all.add(checkProgram(m.Program, e))
 	}
-	all.need(m.Program == nil || t.After == nil, "Task.After asks trained networks, and Method.Program has others; leave it out")
+	all.need(m.Program == nil || t.AfterTraining == nil, "Task.AfterTraining asks trained networks, and Method.Program has others; leave it out")
 	for i, metric := range t.Metrics {
 		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
@@ -64,7 +64,7 @@ func (e Experiment) Check() error {
 	all.need(!r.Coherent || !r.SharedNoise, "Recipe.Coherent and SharedNoise are both set; coherent draws are drawn by a seed, so leave SharedNoise out")
 	_, _, err = spec.Of(e, "Experiment")
 	all.add(err)
-	return e.problem(all.err())
+	return e.wrap(all.err())
 }
 
 // unsteady says which part of an experiment is another one each time that its identity is looked for.
@@ -110,9 +110,9 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
-// of a classification in training, which replicas do not; a Program and an After are for one experiment.
+// of a classification in training, which replicas do not; a Program and an AfterTraining are for one experiment.
 func (e Experiment) takesReplicas() bool {
-	if e.Method.Program != nil || e.Task.After != nil {
+	if e.Method.Program != nil || e.Task.AfterTraining != nil {
 		return false
 	}
 	if e.Method.IsProcess() && isClassification(e.Task.Likelihood) {
@@ -125,7 +125,7 @@ func (e Experiment) takesReplicas() bool {
 // checkRecipe says what of an experiment's recipe does not suit its network.
 func (t Traits) checkRecipe(e Experiment) error {
 	r := e.Recipe
-	var all problems
+	var all errorList
 	for name, groups := range map[string][]train.Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
 		groupOf := func(p parameter) int {
 			return slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(p.name, p.role) })

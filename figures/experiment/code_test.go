@@ -277,7 +277,7 @@ func TestEditedRecipe(t *testing.T) {
 func TestUnseenCode(t *testing.T) {
 	type mine struct{ baselines.SNGP }
 	process, after := small(mine{}), small(baselines.Deterministic{})
-	after.Task.After = nothingAfter
+	after.Task.AfterTraining = nothingAfter
 	for want, e := range map[string]experiment.Experiment{"densityuncertainty/figures/experiment_test.mine": process, "densityuncertainty/figures/experiment_test.nothingAfter": after} {
 		folder, said := t.TempDir(), ""
 		stored(t, folder, e)

@@ -198,17 +198,17 @@ func (r *run) noteStored(version string) {
 // measureStored adds to a stored result the metrics that its experiment asks for, from its predictions, and says whether it has
 // others now than the rounding of another processor would give. It is an error if it lacks what only the trained networks could say.
 func (p *planned) measureStored() (changed bool, err error) {
-	if p.result.Diverged || len(p.Task.Metrics) == 0 && p.Task.After == nil {
+	if p.result.Diverged || len(p.Task.Metrics) == 0 && p.Task.AfterTraining == nil {
 		return false, nil
 	}
 	predictions, err := p.result.Predictions()
 	switch {
 	case err != nil:
 		return false, err
-	case predictions.Partial:
-		return false, p.problem(fmt.Errorf("only a part of them was kept: %w", ErrNoPredictions))
-	case p.Task.After != nil && predictions.Inspected == nil:
-		return false, p.problem(errors.New("the stored result is without Task.After, and its networks are gone; leave After out, or use another store"))
+	case predictions.partial:
+		return false, p.wrap(errPartial)
+	case p.Task.AfterTraining != nil && predictions.Metrics == nil:
+		return false, p.wrap(errors.New("the stored result is without Task.AfterTraining, and its networks are gone; leave AfterTraining out, or use another store"))
 	}
 	found, err := measure(p.Experiment, predictions, p.Task.Metrics)
 	for name, v := range found {
@@ -221,27 +221,27 @@ func (p *planned) measureStored() (changed bool, err error) {
 
 // jobs are the experiments that have no result and have not failed: whole groups if they can be replicas of one graph, and
 // single experiments otherwise. The longest come first, so that the last to end do not run alone for long.
-func (r *run) jobs() (all []job) {
+func (r *run) jobs() (all []*job) {
 	for _, g := range r.groups {
 		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
 		if g.replicas {
 			together = max(1, len(left))
 		}
 		for list := range slices.Chunk(left, together) {
-			all = append(all, list)
+			all = append(all, &job{run: r, list: list})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(b.cost(), a.cost()) })
+	slices.SortStableFunc(all, func(a, b *job) int { return cmp.Compare(b.cost(), a.cost()) })
 	return all
 }
 
 // workers carry out jobs, each worker with a backend of its own: several of them on the pure Go backend, whose small
 // networks fill a single core. If some jobs are of images, or the backend is another, there is one worker. Where results
 // cannot be kept, so that all further work would be lost too, all workers stop.
-func (r *run) workers(ctx context.Context, jobs []job) error {
+func (r *run) workers(ctx context.Context, jobs []*job) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan job, len(jobs))
+	next := make(chan *job, len(jobs))
 	for _, j := range jobs {
 		next <- j
 	}
@@ -264,7 +264,7 @@ func (r *run) workers(ctx context.Context, jobs []job) error {
 				if ctx.Err() != nil {
 					return
 				}
-				if err := r.carryOutJob(ctx, backend, j); err != nil {
+				if err := j.share(ctx, backend); err != nil {
 					stop(err)
 				}
 			}
@@ -281,10 +281,10 @@ func (r *run) workers(ctx context.Context, jobs []job) error {
 const worthCompiling = 2e6
 
 // workOf returns the kind of work that jobs are.
-func workOf(jobs []job) environment.Work {
+func workOf(jobs []*job) environment.Work {
 	total := 0.0
 	for _, j := range jobs {
-		if j[0].group.images {
+		if j.first().group.images {
 			return environment.Images
 		}
 		total += j.cost()
@@ -295,9 +295,9 @@ func workOf(jobs []job) environment.Work {
 	return environment.SmallNetworks
 }
 
-// carryOutJob carries out the experiments of a job that no other process has reserved. It is an error if results cannot be kept.
-func (r *run) carryOutJob(ctx context.Context, backend compute.Backend, j job) (err error) {
-	if r.Store != nil {
+// share carries out the experiments of a job that no other process has reserved. It is an error if results cannot be kept.
+func (j *job) share(ctx context.Context, backend compute.Backend) (err error) {
+	if r := j.run; r.Store != nil {
 		free, release, reserveErr := r.Store.reserve(j.ids())
 		if reserveErr != nil {
 			return reserveErr
@@ -308,11 +308,11 @@ func (r *run) carryOutJob(ctx context.Context, backend compute.Backend, j job) (
 			return err
 		}
 		r.mu.Lock()
-		j = slices.DeleteFunc(slices.Clone(j), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
+		j.list = slices.DeleteFunc(slices.Clone(j.list), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
 		r.mu.Unlock()
 	}
-	for _, f := range r.fits(ctx, backend, j) {
-		if err := f.carryOut(ctx); err != nil {
+	for _, part := range j.parts(ctx, backend) {
+		if err := part.carryOut(ctx); err != nil {
 			return err
 		}
 	}
@@ -331,17 +331,17 @@ func (r *run) failures() error {
 	return errors.Join(all...)
 }
 
-// fits divides a job into parts that can be trained together: replicas of one graph must have equally many examples in each
+// parts divides a job into jobs that can be trained together: replicas of one graph must have equally many examples in each
 // set, so that no replica's noise depends on the others. Experiments whose data cannot be loaded fail.
-func (r *run) fits(ctx context.Context, backend compute.Backend, j job) (all []*fit) {
-	loaded := map[int]Data{}
+func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
+	r, list, loaded := j.run, j.list, map[int]Data{}
 	fails := func(e *planned, err error) bool {
 		if err != nil {
-			r.fail(ctx, e, e.problem(err))
+			r.fail(ctx, e, e.wrap(err))
 		}
 		return err != nil
 	}
-	j = slices.DeleteFunc(j, func(e *planned) bool {
+	list = slices.DeleteFunc(list, func(e *planned) bool {
 		var has bool
 		var err error
 		if e.data, has = loaded[e.Split]; !has {
@@ -351,12 +351,12 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, j job) (all []*
 		}
 		return fails(e, err)
 	})
-	if len(j) > 0 {
-		err := j[0].group.checkData(ctx, j[0].Task.Data, loaded)
-		j = slices.DeleteFunc(j, func(e *planned) bool { return fails(e, err) })
+	if len(list) > 0 {
+		err := list[0].group.checkData(ctx, list[0].Task.Data, loaded)
+		list = slices.DeleteFunc(list, func(e *planned) bool { return fails(e, err) })
 	}
-	alike, info := map[string]*fit{}, environment.Describe(backend)
-	for _, e := range j {
+	alike, info := map[string]*job{}, environment.Describe(backend)
+	for _, e := range list {
 		if _, known := r.said.LoadOrStore("data of "+e.Task.Name, true); !known && r.Notes != nil {
 			for _, set := range e.data.Sets {
 				for _, text := range e.data.Train.Remarks(set.Name, set.Dataset) {
@@ -375,7 +375,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, j job) (all []*
 			key = e.id // alone
 		}
 		if alike[key] == nil {
-			alike[key] = &fit{run: r, backend: backend, info: info, kept: kept}
+			alike[key] = &job{run: r, backend: backend, info: info, kept: kept}
 			all = append(all, alike[key])
 		}
 		alike[key].list = append(alike[key].list, e)
@@ -386,77 +386,77 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, j job) (all []*
 
 // carryOut trains, predicts, measures and keeps the results. Each experiment then has a result, or an error that says why
 // it has none. It is an error if a result cannot be kept.
-func (f *fit) carryOut(ctx context.Context) error {
+func (j *job) carryOut(ctx context.Context) error {
 	began := time.Now()
 	defer func() {
-		for _, e := range f.list {
+		for _, e := range j.list {
 			e.data, e.predictions = Data{}, nil // the memory is free
 		}
 	}()
-	if err := f.trainAndPredict(ctx); err != nil {
-		err = fmt.Errorf("experiment: %v: %w", f.list, err)
-		for _, e := range f.list {
-			f.run.fail(ctx, e, err)
+	if err := j.trainAndPredict(ctx); err != nil {
+		err = fmt.Errorf("experiment: %v: %w", j, err)
+		for _, e := range j.list {
+			j.run.fail(ctx, e, err)
 		}
 		return nil
 	}
 	finished := true
-	for _, e := range f.list {
+	for _, e := range j.list {
 		p, err := e.predictions, e.unfinished
 		line := Result{
 			ID: e.id, Group: e.group.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, predictions: p,
-			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
-			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
+			Backend: j.info.Backend, Device: j.info.Device, Version: j.info.Version, Batched: len(j.list), ExamplesPerSecond: j.speed,
+			WallSeconds: time.Since(began).Seconds() / float64(len(j.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
 		if p.Diverged {
 			line.Reason = cmp.Or(p.Reason, "a program did not say why")
-			f.run.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
+			j.run.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
 			err = nil
 		} else if err == nil {
 			line.Metrics, err = measure(e.Experiment, p, e.Task.Metrics)
 		}
 		if bad := line.NotFinite(); len(bad) > 0 {
-			f.run.note(fmt.Sprintf("%v: not finite are %v", e, bad))
+			j.run.note(fmt.Sprintf("%v: not finite are %v", e, bad))
 		}
 		if err != nil {
-			f.run.fail(ctx, e, err)
+			j.run.fail(ctx, e, err)
 			finished = false
 			continue
 		}
-		if f.run.Store != nil {
-			if err := f.run.Store.keep(&line, e.group.line); err != nil {
+		if j.run.Store != nil {
+			if err := j.run.Store.keep(&line, e.group.line); err != nil {
 				return fmt.Errorf("the result could not be kept: %w", err)
 			}
 		}
-		f.run.mu.Lock()
+		j.run.mu.Lock()
 		e.result = &line
-		f.run.mu.Unlock()
+		j.run.mu.Unlock()
 	}
-	if f.folder != "" && finished {
-		if err := os.RemoveAll(f.folder); err != nil {
-			f.run.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", f.list, err))
+	if j.folder != "" && finished {
+		if err := os.RemoveAll(j.folder); err != nil {
+			j.run.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", j, err))
 		}
 	}
 	return nil
 }
 
 // trainAndPredict turns what GoMLX panics with into an error, too.
-func (f *fit) trainAndPredict(ctx context.Context) (err error) {
+func (j *job) trainAndPredict(ctx context.Context) (err error) {
 	defer recovered(&err)
-	if f.run.Store != nil {
-		f.folder = f.run.Store.work(f.list.ids())
+	if j.run.Store != nil {
+		j.folder = j.run.Store.work(j.ids())
 	}
-	if program := f.first().Method.Program; program != nil {
-		return f.carryOutBy(ctx, program)
+	if program := j.first().Method.Program; program != nil {
+		return j.carryOutBy(ctx, program)
 	}
-	train := f.train
-	if f.kept != nil {
-		train = f.readKept
+	train := j.train
+	if j.kept != nil {
+		train = j.readKept
 	}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"training", train}, {"keeping the trained networks", f.keepNetworks}, {"predicting", f.predict}} {
+	}{{"training", train}, {"keeping the trained networks", j.keepNetworks}, {"predicting", j.predict}} {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}

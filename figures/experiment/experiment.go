@@ -54,15 +54,13 @@ type Task struct {
 	// Metrics are computed from the predictions, and are no part of the identity. Run computes those that a stored result
 	// lacks from its kept predictions, without training.
 	Metrics []Metric `experiment:"-"`
-	// After, if not nil, measures the trained networks. Only the name of a function of your own is part of the identity: a
-	// stored result keeps its numbers. A stored result without After is an error, since its networks are gone.
-	After After `experiment:"-"`
+	// AfterTraining, if not nil, measures the trained networks, which are the members of an ensemble or one. metrics are kept
+	// with the predictions (Predictions.Metrics). perExample[set][name] has a number for each example of a set, [N], kept as
+	// Prediction.PerExample. It must not draw from the networks' noise if Recipe.SharedNoise is set. Only the name of a
+	// function of your own is part of the identity: a stored result keeps its numbers. A stored result without them is an
+	// error, since its networks are gone.
+	AfterTraining func(ctx context.Context, members []*nets.Model, d Data) (metrics map[string]float64, perExample map[string]map[string][]float64, err error) `experiment:"-"`
 }
-
-// An After measures more of the trained networks of an experiment, its members. numbers are kept with the predictions and
-// count as metrics. each[set][name] has a number for each example of a set, [N], kept as Prediction.Extra. An After must
-// not draw from the networks' noise if Recipe.SharedNoise is set.
-type After func(ctx context.Context, members []*nets.Model, d Data) (numbers map[string]float64, each map[string]map[string][]float64, err error)
 
 // A Source gives the data of each split. Its fields are its identity, so that identities can be compared without
 // reading data: a published data set has its name and a checksum, other data have a digest (see Digest). It may have the methods
@@ -90,7 +88,7 @@ type Data struct {
 
 	noUnit     bool                  // whether the source gave none
 	likelihood likelihood.Likelihood // that of the task, rescaled for this split
-	by         *fit                  // what carries out a Program; see FitOne
+	by         *job                  // what carries out a Program; see FitOne
 }
 
 // A Set is named examples to predict. Without Targets and Labels it can be predicted, but not compared with answers.
@@ -111,7 +109,7 @@ type Method struct {
 	// Members is the number of networks whose mixture is the prediction, each with its own seed: at least 2, or 0 for a
 	// single network.
 	Members int
-	// Program, if not nil, carries out the experiment instead of the engine; After must then be nil.
+	// Program, if not nil, carries out the experiment instead of the engine; Task.AfterTraining must then be nil.
 	Program Program `experiment:"Sampler"`
 }
 
@@ -120,7 +118,7 @@ type Method struct {
 type Program interface {
 	// Check returns an error for invalid settings of the Program, or an experiment that it cannot carry out, before training.
 	Check(e Experiment) error
-	// Run returns the Sets and Inspected of the predictions. An error that wraps train.ErrDiverged marks the experiment as
+	// Run returns the Sets and Metrics of the predictions. An error that wraps train.ErrDiverged marks the experiment as
 	// diverged. The settings of e.Task.Likelihood are in the data's own unit (likelihood.Rescaler), although the targets of d
 	// may be standardised. Call progress with the part that is done, from 0 to 1.
 	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
@@ -164,16 +162,14 @@ type Predictions struct {
 	Diverged bool `json:"diverged,omitempty"`
 	// Reason says at which step, or at which row of which set.
 	Reason string `json:"reason,omitempty"`
-	// Partial says that the store keeps only what tables and pictures need, without some sets, draws or columns. Nothing is
-	// measured of such predictions again: run the experiment with another store for all of them.
-	Partial bool `json:"partial,omitempty"`
 	// A target t stands for t Unit + Zero in the data's own units.
 	Unit float64 `json:"unit"`
 	Zero float64 `json:"zero"`
-	// Inspected has the numbers of Task.After.
-	Inspected map[string]float64 `json:"inspected"`
+	// Metrics are those that need more than the predictions: of Task.AfterTraining or of a Program.
+	Metrics map[string]float64 `json:"inspected"`
 
 	experiment *Experiment // nil where it is not known
+	partial    bool        // see predictionsHead
 }
 
 // A Prediction is the prediction of one set, in the network's units, with the answers where the set has some.
@@ -184,8 +180,8 @@ type Prediction struct {
 	// Prediction has the draws: a mixture of Gaussians, the parameters of another distribution, class probabilities, or the
 	// outputs of the networks, whichever the likelihood says of its outputs. See predict.Prediction.
 	predict.Prediction
-	// Extra are the numbers of Task.After, by their names, [N] each.
-	Extra map[string][]float64
+	// PerExample are the numbers of Task.AfterTraining, by their names, [N] each.
+	PerExample map[string][]float64
 	// LogLikelihood has the LogDensities, [N], of a likelihood that has only an NLL: it needs the model, which is not kept.
 	LogLikelihood []float64
 }
@@ -264,8 +260,8 @@ func (e Experiment) Model(backend compute.Backend, member int, trained map[strin
 	return m, err
 }
 
-// problem is an error about the experiment; nil for none.
-func (e Experiment) problem(err error) error {
+// wrap names the experiment that an error is about; nil for none.
+func (e Experiment) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -319,21 +315,21 @@ func checkProgram(p Program, e Experiment) (err error) {
 	return p.Check(e)
 }
 
-// problems collects what is wrong, so that all of it is said at once.
-type problems []error
+// An errorList collects what is wrong, so that all of it is said at once.
+type errorList []error
 
 // add notes an error; nil is none.
-func (p *problems) add(err error) { *p = append(*p, err) }
+func (l *errorList) add(err error) { *l = append(*l, err) }
 
 // need notes an error, unless ok.
-func (p *problems) need(ok bool, format string, args ...any) {
+func (l *errorList) need(ok bool, format string, args ...any) {
 	if !ok {
-		p.add(fmt.Errorf(format, args...))
+		l.add(fmt.Errorf(format, args...))
 	}
 }
 
 // err is all that is wrong as one error; nil if nothing is.
-func (p problems) err() error { return errors.Join(p...) }
+func (l errorList) err() error { return errors.Join(l...) }
 
 // recovered turns a panic into an error: GoMLX reports what is wrong with a graph by panicking. A panic of the Go
 // runtime is a mistake in a program, so its error says where.

@@ -37,13 +37,13 @@ import (
 //     of what the experiment computes: of the initial values, and of the graphs of loss, gradients, updates and prediction for
 //     seven examples and for the batches of training. It also has digests of the data of all splits of a Source from outside,
 //     and of the results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed
-//     code the same. A Program, an After or what a nets.Process from outside does after training is known by name and fields alone, and
+//     code the same. A Program, an AfterTraining or what a nets.Process from outside does after training is known by name and fields alone, and
 //     Engine.Notes says so if a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
 	text, _, err := e.spec(context.Background())
-	return text, e.problem(err)
+	return text, e.wrap(err)
 }
 
 // spec is Spec, and says whether parts of the experiment are from outside this module.
@@ -93,7 +93,7 @@ func (e Experiment) ID() string { return idOf(e.Group(), e.Split, e.Seed) }
 func (e Experiment) Group() string {
 	group, err := e.group(context.Background())
 	if err != nil {
-		panic(e.problem(err))
+		panic(e.wrap(err))
 	}
 	return group
 }
@@ -105,7 +105,7 @@ func (l Experiments) IDs() []string {
 	for i, e := range l {
 		of, err := group(context.Background(), e)
 		if err != nil {
-			panic(e.problem(err))
+			panic(e.wrap(err))
 		}
 		ids[i] = idOf(of, e.Split, e.Seed)
 	}
@@ -137,7 +137,7 @@ func (e Experiment) identified() any {
 		e.Task.Network = f
 	}
 	e.Task.Name, e.Method.Key, e.Method.Name, e.Preset, e.Split, e.Seed = "", "", "", "", 0, 0
-	e.Task.Metrics, e.Task.After = nil, nil
+	e.Task.Metrics, e.Task.AfterTraining = nil, nil
 	return []any{e, network, unseen}
 }
 
@@ -148,7 +148,7 @@ func idOf(group string, split int, seed uint64) string {
 
 // unseen are the names of the parts from outside whose code shows in no graph and no data.
 func (e Experiment) unseen() (names []spec.Tree) {
-	parts := []any{e.Method.Program, e.Task.After}
+	parts := []any{e.Method.Program, e.Task.AfterTraining}
 	if e.Method.IsProcess() { // which does more than its graph shows
 		parts = append(parts, e.Method.Layers)
 	}

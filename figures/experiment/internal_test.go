@@ -27,7 +27,7 @@ import (
 
 // A file holds predictions as they are.
 func TestPredictionsAsTheyAre(t *testing.T) {
-	p := Predictions{Experiment: "x", Unit: 1, Sets: []Prediction{{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}}}
+	p := Predictions{Experiment: "x", Unit: 1, Sets: []Prediction{{Set: "test", PerExample: map[string][]float64{"entropy": {0.5}}}}}
 	p.Sets[0].Prediction = predict.Prediction{Width: 3, Probabilities: []float64{0.1, 0.2, 0.7, 1, 0, 0}, LastConvolution: -1, Energies: []predict.LayerEnergy{{Layer: "stem", Mean: []float64{1, 2}}}}
 	var content bytes.Buffer
 	must.Do(t, p.encode(&content))
@@ -177,7 +177,7 @@ func (p *Prediction) curves() {
 		extra[quantileName(q)] = p.FunctionQuantile(q)
 	}
 	noise := slices.Repeat([]float64{p.NoiseDeviation()}, len(mean))
-	p.Mean, p.Std, p.NoiseStd, p.Extra = nil, nil, [][]float64{noise}, extra
+	p.Mean, p.Std, p.NoiseStd, p.PerExample = nil, nil, [][]float64{noise}, extra
 }
 
 // The types of this module are known by their names and fields in stored results, so that they must compute what they did:
@@ -222,8 +222,8 @@ func TestJobsInOrder(t *testing.T) {
 		r.groups = append([]*group{one.group}, r.groups...)
 	}
 	var got string
-	for _, u := range r.jobs() {
-		got += u[0].id
+	for _, j := range r.jobs() {
+		got += j.first().id
 	}
 	if got != "415032" {
 		t.Errorf("the order is %s, want 415032", got)

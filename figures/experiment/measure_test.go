@@ -38,10 +38,10 @@ func with(e experiment.Experiment, more ...experiment.Metric) experiment.Experim
 	return e
 }
 
-// A metric or number of After that is not finite is kept as it is, and Metric refuses it. The run counts.
+// A metric or number of AfterTraining that is not finite is kept as it is, and Metric refuses it. The run counts.
 func TestMetricThatIsNotFinite(t *testing.T) {
 	folder, e := t.TempDir(), with(small(baselines.Deterministic{}), constant("skill", math.NaN()))
-	e.Task.After = func(context.Context, []*nets.Model, experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
+	e.Task.AfterTraining = func(context.Context, []*nets.Model, experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
 		return map[string]float64{"norm": math.Inf(1)}, nil, nil
 	}
 	stored(t, folder, e)
@@ -65,7 +65,7 @@ func TestStoredResultIsMeasured(t *testing.T) {
 		t.Errorf("the metrics of a result that was stored meanwhile are %v", r.Metrics)
 	}
 	inspected := e
-	inspected.Task.After = nothingAfter
+	inspected.Task.AfterTraining = nothingAfter
 	stored(t, folder, inspected) // says nothing about the networks, but was asked
 	must.Get(untrained(t, folder).Run(ctx, inspected))(t)
 
@@ -96,7 +96,7 @@ func TestListedTwice(t *testing.T) {
 	}
 }
 
-// nothingAfter is an After that has nothing to say.
+// nothingAfter is an AfterTraining that has nothing to say.
 func nothingAfter(context.Context, []*nets.Model, experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
 	return nil, nil, nil
 }

@@ -33,7 +33,7 @@ func (m Method) networkFile(id string, member int) string {
 
 // checkKept says which networks Engine.Networks cannot keep, and which curves Engine.Curves, before anything is trained.
 func (r *run) checkKept() error {
-	var all problems
+	var all errorList
 	for _, kept := range []struct {
 		folder, what string
 		file         func(e *planned) string
@@ -66,23 +66,23 @@ func (r *run) checkKept() error {
 }
 
 // keepNetworks keeps the trained networks, each in a file of its own.
-func (f *fit) keepNetworks(context.Context) error {
-	if f.run.Networks == "" {
+func (j *job) keepNetworks(context.Context) error {
+	if j.run.Networks == "" {
 		return nil
 	}
-	for number := range len(f.list) * f.members() {
-		e, member := f.list[number/f.members()], number%f.members()
+	for number := range len(j.list) * j.members() {
+		e, member := j.list[number/j.members()], number%j.members()
 		if e.predictions.Diverged {
 			continue
 		}
-		m, err := f.models[number/f.together()].Replica(number % f.together())
+		m, err := j.models[number/j.together()].Replica(number % j.together())
 		if err == nil {
 			said := trained.Scale{Inputs: e.data.Inputs, Columns: e.data.Columns, Unit: e.data.Unit, Zero: e.data.Zero}
 			if x, is := e.data.Train.Inputs.(nets.Floats); is {
 				said.Shape = x.Shape
 			}
-			metadata := map[string]string{experimentKey: e.id, memberKey: fmt.Sprint(member), trained.VersionKey: f.info.Version, trainingKey: e.training(member, f.info.Version)}
-			err = trained.Save(filepath.Join(f.run.Networks, e.Method.networkFile(e.id, member)), m, e.Task.Likelihood, said, metadata)
+			metadata := map[string]string{experimentKey: e.id, memberKey: fmt.Sprint(member), trained.VersionKey: j.info.Version, trainingKey: e.training(member, j.info.Version)}
+			err = trained.Save(filepath.Join(j.run.Networks, e.Method.networkFile(e.id, member)), m, e.Task.Likelihood, said, metadata)
 		}
 		if err != nil {
 			return err
@@ -143,22 +143,22 @@ func (r *run) keptNetworks(e *planned, version string) (files []string) {
 }
 
 // readKept makes the models of an experiment's members from files.
-func (f *fit) readKept(context.Context) error {
-	e := f.first()
+func (j *job) readKept(context.Context) error {
+	e := j.first()
 	of := e.Experiment
-	of.Task.Likelihood = f.likelihood()
-	for member, file := range f.kept {
+	of.Task.Likelihood = j.likelihood()
+	for member, file := range j.kept {
 		named, _, err := checkpoint.ReadTensors(file)
 		if err != nil {
 			return err
 		}
-		m, err := of.Model(f.backend, member, named)
+		m, err := of.Model(j.backend, member, named)
 		if err != nil {
 			return err
 		}
-		f.models = append(f.models, m)
+		j.models = append(j.models, m)
 	}
-	f.run.note(fmt.Sprintf("%v is predicted by networks that were trained before, in %s", e, f.run.Networks))
+	j.run.note(fmt.Sprintf("%v is predicted by networks that were trained before, in %s", e, j.run.Networks))
 	return nil
 }
 

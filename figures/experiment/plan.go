@@ -66,7 +66,7 @@ func (r *run) plan(ctx context.Context, list []Experiment) error {
 		return errors.New("experiment: there are no experiments to carry out")
 	}
 	groupOf := grouper()
-	var all problems
+	var all errorList
 	var before error
 	for _, e := range list {
 		if err := e.Check(); err != nil {
@@ -78,7 +78,7 @@ func (r *run) plan(ctx context.Context, list []Experiment) error {
 			err = r.add(ctx, e, identity)
 		}
 		if err != before { // which neighbours of one group have in common
-			all.add(e.problem(err))
+			all.add(e.wrap(err))
 		}
 		before = err
 	}
@@ -164,25 +164,6 @@ func (g *group) inspect(e Experiment, d Data) (err error) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
 	return nil
-}
-
-// A job is experiments of a group that are carried out together.
-type job []*planned
-
-func (j job) cost() float64 { return j[0].group.cost * float64(len(j)) }
-
-func (j job) ids() (all []string) {
-	for _, e := range j {
-		all = append(all, e.id)
-	}
-	return all
-}
-
-func (j job) String() string {
-	if len(j) == 1 {
-		return j[0].String()
-	}
-	return fmt.Sprintf("%s on %s, %d splits and seeds", j[0].group.line.Method, j[0].group.line.Task, len(j))
 }
 
 // A run is the state of Engine.Run.

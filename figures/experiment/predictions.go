@@ -36,7 +36,7 @@ func (p *Predictions) Set(name string) (*Prediction, error) {
 		names = append(names, p.Sets[i].Set)
 	}
 	part := ""
-	if p.Partial {
+	if p.partial {
 		part = ", and this store keeps only what tables and pictures need: run the experiment with another store for all"
 	}
 	return nil, fmt.Errorf("experiment: there are no predictions of a set %q; there are some of %s%s", name, strings.Join(names, ", "), part)
@@ -81,12 +81,12 @@ func (p *Prediction) loss() (float64, error) {
 	return p.NLL(1)
 }
 
-// FunctionQuantile is Mixture.FunctionQuantile, also of Predictions that are Partial. It panics if these lack the quantile.
+// FunctionQuantile is Mixture.FunctionQuantile, also of predictions of which a store keeps some quantiles. It panics if these lack this one.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
-	if kept := p.Extra[quantileName(q)]; kept != nil {
+	if kept := p.PerExample[quantileName(q)]; kept != nil {
 		return slices.Clone(kept)
 	}
-	if p.Mean == nil && p.Extra["mean"] != nil {
+	if p.Mean == nil && p.PerExample["mean"] != nil {
 		panic(fmt.Sprintf("experiment: of this prediction the store keeps the quantiles %v and not %v: run the experiment with another store for all draws", curveQuantiles, q))
 	}
 	return p.Mixture.FunctionQuantile(q)
@@ -100,8 +100,8 @@ func quantileName(q float64) string { return fmt.Sprint("q", q) }
 
 // Moments are the mean and the standard deviation of the function at each input.
 func (p *Prediction) Moments() (mean, std []float64) {
-	if p.Mean == nil && p.Extra["mean"] != nil {
-		return slices.Clone(p.Extra["mean"]), slices.Clone(p.Extra["std"])
+	if p.Mean == nil && p.PerExample["mean"] != nil {
+		return slices.Clone(p.PerExample["mean"]), slices.Clone(p.PerExample["std"])
 	}
 	return p.Prediction.Moments()
 }
@@ -130,7 +130,9 @@ const formatKey, headKey = "format", "predictions"
 // predictionsHead is what of Predictions is no list of numbers.
 type predictionsHead struct {
 	Predictions
-	Sets []setHead `json:"sets"`
+	// Partial says that some sets, draws or columns were left out of a committed store, which has what tables and pictures need.
+	Partial bool      `json:"partial,omitempty"`
+	Sets    []setHead `json:"sets"`
 }
 
 // setHead is what of a Prediction is no list of numbers.
@@ -151,12 +153,12 @@ func (p *Prediction) columns(energies *[][]float64) map[string]any {
 	}
 }
 
-// The name of probabilities that are kept as logarithms, and what the names of numbers of an After begin with.
+// The name of probabilities that are kept as logarithms, and what the names of PerExample begin with.
 const logProbabilities, extraPrefix = "log_probabilities", "extra/"
 
 // encode writes the content of the file of predictions.
 func (p *Predictions) encode(w io.Writer) error {
-	head := predictionsHead{Predictions: *p}
+	head := predictionsHead{Predictions: *p, Partial: p.partial}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -167,7 +169,7 @@ func (p *Predictions) encode(w io.Writer) error {
 		}
 		head.Sets = append(head.Sets, h)
 		columns := s.columns(&energies)
-		for name, values := range s.Extra {
+		for name, values := range s.PerExample {
 			columns[extraPrefix+name] = &values
 		}
 		for name, list := range columns {
@@ -176,8 +178,8 @@ func (p *Predictions) encode(w io.Writer) error {
 			}
 		}
 	}
-	head.Inspected = maps.Clone(p.Inspected)
-	maps.DeleteFunc(head.Inspected, func(_ string, v float64) bool { return !finite(v) }) // which JSON does not have; the result does
+	head.Metrics = maps.Clone(p.Metrics)
+	maps.DeleteFunc(head.Metrics, func(_ string, v float64) bool { return !finite(v) }) // which JSON does not have; the result does
 	text, err := json.Marshal(head)
 	if err != nil {
 		return err
@@ -226,6 +228,7 @@ func decodePredictions(content []byte) (*Predictions, error) {
 		return nil, err
 	}
 	p := &head.Predictions
+	p.partial = head.Partial
 	for i, h := range head.Sets {
 		s := Prediction{Set: h.Name, Prediction: predict.Prediction{Width: h.Width, LastConvolution: h.LastConvolution}}
 		var energies [][]float64
@@ -247,10 +250,10 @@ func decodePredictions(content []byte) (*Predictions, error) {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if is {
-				if s.Extra == nil {
-					s.Extra = map[string][]float64{}
+				if s.PerExample == nil {
+					s.PerExample = map[string][]float64{}
 				}
-				s.Extra[extra] = values
+				s.PerExample[extra] = values
 			}
 		}
 		if logs != nil {

@@ -29,7 +29,7 @@ func (s said) Run(_ context.Context, e experiment.Experiment, d experiment.Data,
 	}
 	progress(0.5, "half of it")
 	numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(d.Train.Len())}
-	return &experiment.Predictions{Inspected: numbers}, map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
+	return &experiment.Predictions{Metrics: numbers}, map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
 }
 
 // deciding are experiments by a Program, one for each split.
@@ -88,19 +88,17 @@ func (fits) Check(experiment.Experiment) error { return nil }
 
 func (f fits) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, _ func(float64, string)) (*experiment.Predictions, error) {
 	*f.heard = nil
-	fitted, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) {
+	hear := func(_ float64, note string) {
 		*f.heard = append(*f.heard, note)
 		if _, err := experiment.FitOne(ctx, e, d, nil, nil); strings.Contains(note, "training") && (err == nil || !strings.Contains(err.Error(), "one after the other")) {
 			panic("two trainings of a Program at once")
 		}
-	}, nil)
-	if err == nil && f.stops() {
-		err = errors.New("it stops")
 	}
-	if err != nil {
-		return nil, err
+	if f.stops() {
+		_, err := experiment.FitOne(ctx, e, d, hear, nil)
+		return nil, errors.Join(err, errors.New("it stops"))
 	}
-	sets, err := fitted.Predict(ctx)
+	sets, err := experiment.PredictOne(ctx, e, d, hear)
 	return &experiment.Predictions{Sets: sets}, err
 }
 

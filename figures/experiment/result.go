@@ -30,7 +30,7 @@ type Result struct {
 	// Task, Method and Preset are the names under which the experiment is shown.
 	Task, Method, Preset string
 
-	// Metrics are the numbers of Task.Metrics and Task.After. Some may be infinite or NaN; see Metric.
+	// Metrics are the numbers of Task.Metrics and Task.AfterTraining. Some may be infinite or NaN; see Metric.
 	Metrics map[string]float64
 	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then; see Metric.
 	Diverged bool
@@ -84,6 +84,9 @@ func (r Result) Metric(name string) (float64, error) {
 
 // ErrNoPredictions is wrapped by the error for a result whose predictions were not kept.
 var ErrNoPredictions = errors.New("its predictions are not there")
+
+// errPartial is the error for all metrics of predictions of which a store keeps a part.
+var errPartial = fmt.Errorf("the store keeps only what tables and pictures need, and not all predictions: %w", ErrNoPredictions)
 
 // Predictions returns the predictions of the experiment, from memory or from the store. The error wraps ErrNoPredictions if
 // they were not kept.
@@ -178,15 +181,19 @@ func attempt(metric Metric, p *Predictions) (found map[string]float64, err error
 }
 
 // Measure computes the given metrics, or else the task's, from kept predictions, without training.
-// The result includes the numbers of Task.After. If some are not finite, the error wraps ErrNotFinite, and all numbers
-// are returned with it.
+// The result includes the numbers of Task.AfterTraining. If some are not finite, the error wraps ErrNotFinite, and all numbers
+// are returned with it. If a store keeps only a part of the predictions, the task's metrics are an error that wraps
+// ErrNoPredictions.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
 	if len(list) == 0 {
+		if p.partial {
+			return nil, e.wrap(errPartial)
+		}
 		list = e.Task.Metrics
 	}
 	all, err := measure(e, p, list)
 	if bad := notFinite(all); err == nil && len(bad) > 0 {
-		err = e.problem(fmt.Errorf("metrics %v: %w", bad, ErrNotFinite))
+		err = e.wrap(fmt.Errorf("metrics %v: %w", bad, ErrNotFinite))
 	}
 	return all, err
 }
@@ -194,19 +201,19 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 // measure is Measure by exactly these metrics, whose numbers need not be finite.
 func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, error) {
 	if p.Diverged {
-		return nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
+		return nil, e.wrap(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
 	p.of(e)
 	all := map[string]float64{}
-	maps.Copy(all, p.Inspected)
+	maps.Copy(all, p.Metrics)
 	for _, metric := range list {
 		found, err := attempt(metric, p)
 		if err != nil {
-			return nil, e.problem(fmt.Errorf("measuring: %w", err))
+			return nil, e.wrap(fmt.Errorf("measuring: %w", err))
 		}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			if _, has := all[name]; has {
-				return nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
+				return nil, e.wrap(fmt.Errorf("two metrics have the name %q; give one of them another", name))
 			}
 			all[name] = found[name]
 		}

@@ -337,13 +337,13 @@ func result(columns, row []string) (r Result, err error) {
 	if len(columns) < len(resultColumns) || !slices.Equal(columns[:len(resultColumns)], resultColumns) {
 		return r, fmt.Errorf("the first columns are %q; want %q", columns, resultColumns)
 	}
-	var problems [3]error
+	var errs [3]error
 	r.Group, r.run, r.Reason, r.Diverged = row[0], row[4], strings.Clone(row[6]), row[6] != ""
-	r.Split, problems[0] = strconv.Atoi(row[2])
-	r.Seed, problems[1] = strconv.ParseUint(row[3], 10, 64)
-	r.WallSeconds, problems[2] = strconv.ParseFloat(row[5], 64)
+	r.Split, errs[0] = strconv.Atoi(row[2])
+	r.Seed, errs[1] = strconv.ParseUint(row[3], 10, 64)
+	r.WallSeconds, errs[2] = strconv.ParseFloat(row[5], 64)
 	r.ID = idOf(r.Group, r.Split, r.Seed)
-	if err := errors.Join(problems[:]...); err != nil {
+	if err := errors.Join(errs[:]...); err != nil {
 		return r, err
 	}
 	r.Metrics = make(map[string]float64, len(columns)-len(resultColumns))
@@ -371,12 +371,12 @@ func (r Result) row(columns []string, method string) (row, run []string) {
 
 // ran puts the run of a row of runs into a result.
 func (r *Result) ran(row []string) (err error) {
-	var problems [3]error
+	var errs [3]error
 	r.Backend, r.Device, r.Version = row[1], row[2], row[3]
-	r.Batched, problems[0] = strconv.Atoi(row[4])
-	r.ExamplesPerSecond, problems[1] = strconv.ParseFloat(row[5], 64)
-	r.Finished, problems[2] = time.Parse(time.RFC3339, row[6])
-	return errors.Join(problems[:]...)
+	r.Batched, errs[0] = strconv.Atoi(row[4])
+	r.ExamplesPerSecond, errs[1] = strconv.ParseFloat(row[5], 64)
+	r.Finished, errs[2] = time.Parse(time.RFC3339, row[6])
+	return errors.Join(errs[:]...)
 }
 
 // text is rows as lines of CSV.

@@ -65,10 +65,11 @@ func (l LaplaceSampler) Run(ctx context.Context, e experiment.Experiment, d expe
 	if err != nil {
 		return nil, err
 	}
-	m, err := fitted(experiment.FitOne(ctx, e, d, progress, nil))
+	members, err := experiment.FitOne(ctx, e, d, progress, nil) // one
 	if err != nil {
 		return nil, err
 	}
+	m := members[0]
 	trained, err := predict.Sample(ctx, m.With(bare), d.Train.Inputs, predict.Options{Samples: 1})
 	layer, outputs, layerErr := lastLayer(m)
 	variances, known := []float64(nil), error(nil)
@@ -214,7 +215,7 @@ func (c thenConstant) Rate(t, total int) float64 {
 func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
 	swag, failed, of := baselines.SWAG{Rank: s.Rank}, error(nil), e
 	of.Recipe.Schedule = thenConstant{e.Recipe.Schedule, s.Start}
-	m, err := fitted(experiment.FitOne(ctx, of, d, progress, func(m *nets.Model, at train.Progress) {
+	members, err := experiment.FitOne(ctx, of, d, progress, func(m *nets.Model, at train.Progress) {
 		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > e.Recipe.PretrainEpochs+s.first(e) { // an epoch ends
 			var all []float64
 			for _, v := range spec.Trained(m.Store) {
@@ -223,10 +224,11 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 			}
 			swag.Add(all)
 		}
-	}))
+	})
 	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
+	m := members[0]
 	rng, drawn := rand.New(rand.NewPCG(m.Seeds()[0], 0x73776167)), map[string][]*predict.Prediction{}
 	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Coherent: e.Recipe.Coherent}
 	for draw := range s.Draws {
@@ -289,18 +291,6 @@ func single(e experiment.Experiment) error {
 		return fmt.Errorf("a %T is for a single network; leave Members out", e.Method.Program)
 	}
 	return nil
-}
-
-// fitted is the single model of an experiment.
-func fitted(f *experiment.Fitted, err error) (*nets.Model, error) {
-	if err != nil {
-		return nil, err
-	}
-	all, err := f.Members()
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
 }
 
 // predicted are predictions of all sets.

@@ -20,13 +20,14 @@ import (
 // goroutines.
 type Index struct {
 	results map[string]experiment.Result
-	asked   *asked
-	once    map[any]any // what Once returned
+	asked   *[]experiment.Result
+	seen    map[string]bool // the identities of asked
+	cached  map[any]any     // what Cached returned
 }
 
-// NewIndex is the index of results by the identities of their experiments, such as Store.Results returns.
-func NewIndex(list map[string]experiment.Result) *Index {
-	return &Index{results: list, asked: newAsked(), once: map[any]any{}}
+// indexOf is the index of results by the identities of their experiments.
+func indexOf(list map[string]experiment.Result) *Index {
+	return (&Index{results: list, cached: map[any]any{}}).Fresh()
 }
 
 // Of is the index of a list of results, such as Engine.Run returns.
@@ -35,7 +36,7 @@ func Of(list []experiment.Result) *Index {
 	for _, r := range list {
 		all[r.ID] = r
 	}
-	return NewIndex(all)
+	return indexOf(all)
 }
 
 // DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the working directory.
@@ -70,7 +71,7 @@ func Committed() (*Index, error) {
 // Read is the index of the results of a store.
 func Read(store *experiment.Store) (*Index, error) {
 	all, err := store.Results()
-	return NewIndex(all), err
+	return indexOf(all), err
 }
 
 // Find returns the result of an experiment, and whether there is one.
@@ -80,7 +81,9 @@ func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) { return
 func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, bool) {
 	r, has := x.results[id]
 	r = r.Of(e)
-	x.asked.add(r.Experiment, id, has)
+	if !x.seen[id] {
+		x.seen[id], *x.asked = true, append(*x.asked, r)
+	}
 	return asIndexed(r), has
 }
 
@@ -117,55 +120,26 @@ func (x *Index) With(r experiment.Result) *Index {
 	return &more
 }
 
-// An asked list are the experiments that were looked for, each once.
-type asked struct {
-	all  []*experiment.Experiment
-	has  []bool // whether there are results
-	seen map[string]bool
-}
-
-func newAsked() *asked { return &asked{seen: map[string]bool{}} }
-
-func (a *asked) add(e *experiment.Experiment, id string, has bool) {
-	if !a.seen[id] {
-		a.seen[id], a.all, a.has = true, append(a.all, e), append(a.has, has)
-	}
-}
-
-// Asked are the experiments that were looked for so far, each once, whether or not they have results.
-func (x *Index) Asked() (list experiment.Experiments) {
-	for _, e := range x.asked.all {
-		list = append(list, *e)
-	}
-	return list
-}
-
-// Used returns the experiments of Asked that have results.
-func (x *Index) Used() (list experiment.Experiments) {
-	for i, e := range x.Asked() {
-		if x.asked.has[i] {
-			list = append(list, e)
-		}
-	}
-	return list
-}
+// Asked are the results of the experiments that were looked for so far, each once. Those of experiments that were not run have
+// no ID.
+func (x *Index) Asked() []experiment.Result { return *x.asked }
 
 // Fresh returns a copy of the index with an empty Asked.
 func (x *Index) Fresh() *Index {
 	other := *x
-	other.asked = newAsked()
+	other.asked, other.seen = new([]experiment.Result), map[string]bool{}
 	return &other
 }
 
-// Once memoises compute by key; errors are not kept. Copies of an index share the memo. Give each kind of value a key type
+// Cached calls compute once for each key, unless it fails. Copies of an index share the cache. Give each kind of value a key type
 // of its own, with the identities of the results that the value is computed from.
-func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
-	if kept, has := x.once[key]; has {
+func Cached[T any](x *Index, key any, compute func() (T, error)) (T, error) {
+	if kept, has := x.cached[key]; has {
 		return kept.(T), nil
 	}
 	value, err := compute()
 	if err == nil {
-		x.once[key] = value
+		x.cached[key] = value
 	}
 	return value, err
 }
@@ -275,7 +249,7 @@ func (e Exhibit) Runs() experiment.Experiments {
 	return Union(all)
 }
 
-func (e Exhibit) runs() experiment.Experiments {
+func (e Exhibit) runs() (list experiment.Experiments) {
 	if e.Needs != nil {
 		return e.Needs()
 	}
@@ -286,7 +260,10 @@ func (e Exhibit) runs() experiment.Experiments {
 	if e.Picture != nil {
 		_, _ = e.Picture(x)
 	}
-	return x.Asked()
+	for _, r := range x.Asked() {
+		list = append(list, *r.Experiment)
+	}
+	return list
 }
 
 // Picture returns a function that draws a table as a forest, with the caption that prose has for the table's name and " picture".

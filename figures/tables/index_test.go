@@ -36,8 +36,8 @@ func TestRunsThatBlewUp(t *testing.T) {
 			if found.Diverged != c.diverged || len(found.Metrics) == 0 != c.diverged {
 				t.Errorf("found %+v, want diverged %t", found, c.diverged)
 			}
-			if asked, used := len(x.Asked()), len(x.Used()); asked != 1 || used != 1 || r.Diverged || r.Metrics["rmse"] != c.rmse {
-				t.Errorf("%d asked, %d used; the result is now %+v", asked, used, r)
+			if asked := x.Asked(); len(asked) != 1 || asked[0].ID != r.ID || r.Diverged || r.Metrics["rmse"] != c.rmse {
+				t.Errorf("asked %+v; the result is now %+v", asked, r)
 			}
 			table := must.Get(tables.Against([]experiment.Result{r}, "density", "nll"))(t)
 			if got, want := table.Rows[0].Cells[0].Text, map[bool]string{false: "1.000", true: "1 of 1 diverged"}[c.diverged]; got != want {
@@ -85,7 +85,7 @@ func TestVerdictsOnDivergence(t *testing.T) {
 }
 
 // What was computed is kept with the index and those made of it, by its key; an error is not.
-func TestOnce(t *testing.T) {
+func TestCached(t *testing.T) {
 	type key struct{ id string }
 	x, calls := tables.Of(nil), 0
 	compute := func() (int, error) {
@@ -94,13 +94,13 @@ func TestOnce(t *testing.T) {
 		}
 		return calls, nil
 	}
-	must.GetErr(tables.Once(x, key{"a"}, compute))(t)
+	must.GetErr(tables.Cached(x, key{"a"}, compute))(t)
 	for _, of := range []*tables.Index{x, x.Fresh(), x.With(experiment.Result{ID: "other"})} {
-		if got := must.Get(tables.Once(of, key{"a"}, compute))(t); got != 2 {
+		if got := must.Get(tables.Cached(of, key{"a"}, compute))(t); got != 2 {
 			t.Errorf("call %d, want that of 2", got)
 		}
 	}
-	if got := must.Get(tables.Once(x, key{"b"}, compute))(t); got != 3 {
+	if got := must.Get(tables.Cached(x, key{"b"}, compute))(t); got != 3 {
 		t.Errorf("another key has call %d, want 3", got)
 	}
 }

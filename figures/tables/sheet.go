@@ -10,38 +10,38 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// A Sheet is a table before it is made: its words and headings and, line by line, its cells.
+// A Sheet is a table before it is made: its words and headings and, row by row, its cells.
 type Sheet struct {
 	report.Table // without rows
-	Lines        []Line
+	Rows         []Row
 	// Down says that numbers are compared with those above and below, in their column and group. Otherwise they are compared
 	// with the same Number beside them. Compared numbers have like decimals, and the best is bold; see Mean.Best.
 	Down bool
 }
 
-// A Line is a row of a Sheet. Lines of one group follow each other.
-type Line struct {
+// A Row is a row of a Sheet. Rows of one group follow each other.
+type Row struct {
 	Group, Name string
 	Cells       []Cell // one fewer than columns
-	Theirs      bool   // it has the paper's numbers for the line above it, and is left out with that
+	Theirs      bool   // it has the paper's numbers for the row above it, and is left out with that
 }
 
-// Add adds a line.
+// Add adds a row.
 func (s *Sheet) Add(group, name string, cells ...Cell) {
-	s.Lines = append(s.Lines, Line{Group: group, Name: name, Cells: cells})
+	s.Rows = append(s.Rows, Row{Group: group, Name: name, Cells: cells})
 }
 
-// Make makes the table. Lines and columns in which nothing was run are left out, and said to be.
+// Make makes the table. Rows and columns in which nothing was run are left out, and said to be.
 func (s Sheet) Make(x *Index) (report.Table, error) {
-	t, all := s.Table, make([][]Summary, len(s.Lines))
-	for i, line := range s.Lines {
-		row := report.Row{Group: line.Group, Name: line.Name}
-		for _, c := range line.Cells {
+	t, all := s.Table, make([][]Summary, len(s.Rows))
+	for i, r := range s.Rows {
+		row := report.Row{Group: r.Group, Name: r.Name}
+		for _, c := range r.Cells {
 			cell, summary, err := c.cell(x)
 			if err != nil {
 				return t, err
 			}
-			if line.Theirs {
+			if r.Theirs {
 				cell.NotRun = !slices.ContainsFunc(t.Rows[i-1].Cells, func(c report.Cell) bool { return c.Text != "" })
 			}
 			all[i], row.Cells = append(all[i], summary), append(row.Cells, cell)
@@ -49,7 +49,7 @@ func (s Sheet) Make(x *Index) (report.Table, error) {
 		t.Rows = append(t.Rows, row)
 	}
 	for _, test := range s.tests(x) {
-		at, c := test.Of, &t.Rows[test.Of.line].Cells[test.Of.column]
+		at, c := test.Of, &t.Rows[test.Of.row].Cells[test.Of.column]
 		if test.Difference != nil && at.shown {
 			c.Text, c.NotRun = test.Text(), false
 		}
@@ -64,7 +64,7 @@ func (s Sheet) Make(x *Index) (report.Table, error) {
 
 // A place is a cell, with what is shown of its test.
 type place struct {
-	line, column     int
+	row, column      int
 	shown, noVerdict bool
 }
 
@@ -80,8 +80,8 @@ func (s Sheet) tests(x *Index) (tests []Test[place]) {
 		}
 		return families[name]
 	}
-	for i, line := range s.Lines {
-		for k, c := range line.Cells {
+	for i, row := range s.Rows {
+		for k, c := range row.Cells {
 			switch c := c.(type) {
 			case Tested:
 				at := place{i, k, c.Shown, c.NoVerdict}
@@ -102,28 +102,28 @@ func (s Sheet) tests(x *Index) (tests []Test[place]) {
 func (s Sheet) embolden(t report.Table, all [][]Summary) {
 	type rank struct {
 		name, group string
-		line        int
+		row         int
 	}
 	best, complete := map[rank]place{}, map[rank]int{}
-	for i, line := range s.Lines {
-		for k, c := range line.Cells {
+	for i, row := range s.Rows {
+		for k, c := range row.Cells {
 			m := c.mean()
 			if m.Best == "" || !all[i][k].Complete() {
 				continue
 			}
-			r := rank{m.Best, line.Group, i}
+			r := rank{m.Best, row.Group, i}
 			if s.Down {
-				r.line = 0
+				r.row = 0
 			}
 			lead, has := best[r]
-			if !has || all[i][k].Mean != all[lead.line][lead.column].Mean && all[i][k].Mean > all[lead.line][lead.column].Mean == m.Higher {
-				best[r] = place{line: i, column: k}
+			if !has || all[i][k].Mean != all[lead.row][lead.column].Mean && all[i][k].Mean > all[lead.row][lead.column].Mean == m.Higher {
+				best[r] = place{row: i, column: k}
 			}
 			complete[r]++
 		}
 	}
 	for r, at := range best {
-		t.Rows[at.line].Cells[at.column].Bold = !s.Down || complete[r] > 1
+		t.Rows[at.row].Cells[at.column].Bold = !s.Down || complete[r] > 1
 	}
 }
 
@@ -134,11 +134,11 @@ func (s Sheet) align(t report.Table) {
 		group, name string
 	}
 	compared := map[kind][]*report.Cell{}
-	for i, line := range s.Lines {
-		for k, c := range line.Cells {
-			of := kind{place: place{line: i}, name: c.mean().Name}
+	for i, row := range s.Rows {
+		for k, c := range row.Cells {
+			of := kind{place: place{row: i}, name: c.mean().Name}
 			if s.Down {
-				of = kind{place: place{column: k}, group: line.Group}
+				of = kind{place: place{column: k}, group: row.Group}
 			}
 			compared[of] = append(compared[of], &t.Rows[i].Cells[k])
 		}

@@ -105,7 +105,7 @@ func TestSheet(t *testing.T) {
 	gain.Other = gain.Mean
 	gain.Other.Name, gain.Shown = "own", true
 	given := tables.Difference{Difference: metrics.Difference{Mean: -1, Low: -2, High: -0.5, P: 0.001}}
-	s := tables.Sheet{Table: report.Table{Name: "s", Columns: []string{"", "a", "b"}}, Lines: []tables.Line{
+	s := tables.Sheet{Table: report.Table{Name: "s", Columns: []string{"", "a", "b"}}, Rows: []tables.Row{
 		{Group: "g", Name: "ours", Cells: []tables.Cell{mean(of(a)), tested}},
 		{Group: "g", Name: "paper", Cells: []tables.Cell{mean(of(a)).Theirs(), tables.Printed{}.Theirs()}, Theirs: true},
 		{Group: "lost", Name: "ours", Cells: []tables.Cell{mean(of(a).Change(func(e *experiment.Experiment) { e.Seed += 9 })), tables.Words("")}},

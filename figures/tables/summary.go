@@ -283,11 +283,6 @@ func Equal[K comparable](tests []Test[K]) string {
 			n++
 		}
 	}
-	return EqualIn(n)
-}
-
-// EqualIn returns what Equal does if n comparisons have no test.
-func EqualIn(n int) string {
 	if n == 0 {
 		return ""
 	}

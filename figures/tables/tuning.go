@@ -12,40 +12,49 @@ import (
 	"densityuncertainty/figures/experiment"
 )
 
-// A Search chooses the settings of a method by results on held-out examples, among experiments that differ in them. Choices are kept
-// as CSV.
-type Search struct {
-	For        []string   // what is chosen for: the first columns of a file
-	Settings   [][]string // of each candidate: the columns after them
-	Candidates experiment.Experiments
+// A Candidate is an experiment with some of the hyperparameters that are tried on held-out examples.
+type Candidate struct {
+	For             []string // what they are chosen for: the first columns of a file
+	Hyperparameters []string // the columns after them
+	experiment.Experiment
 }
 
-// Choose returns a CSV file with these columns, separated by commas. Each search whose candidates were all run has a
-// row: For, the Settings with the lowest negative log-likelihood, the first of equals, and that number with 4 decimals. A
-// run that diverged is never chosen; if all did, there is no row. A result without this metric is an error.
-func Choose(x *Index, columns string, searches []Search) ([]byte, error) {
+// Choose returns a CSV file with these columns, separated by commas. Each For whose candidates were all run has a row: For,
+// the Hyperparameters with the lowest negative log-likelihood, the first of equals, and that number with 4 decimals. A run
+// that diverged is never chosen; if all did, there is no row. A result without this metric is an error.
+func Choose(x *Index, columns string, candidates []Candidate) ([]byte, error) {
+	var names []string
+	named := map[string][]Candidate{}
+	for _, c := range candidates {
+		name := strings.Join(c.For, " ")
+		if named[name] == nil {
+			names = append(names, name)
+		}
+		named[name] = append(named[name], c)
+	}
 	rows := [][]string{strings.Split(columns, ",")}
-search:
-	for _, s := range searches {
-		best, lowest := -1, 0.0
-		for i, e := range s.Candidates {
-			r, done := x.Find(e)
+names:
+	for _, name := range names {
+		var row []string
+		lowest := 0.0
+		for _, c := range named[name] {
+			r, done := x.Find(c.Experiment)
 			if !done {
-				continue search
+				continue names
 			}
 			if r.Diverged {
 				continue
 			}
 			nll, err := r.Metric(experiment.MetricNLL)
 			if err != nil {
-				return nil, fmt.Errorf("tables: %s: %w", strings.Join(s.For, " "), err)
+				return nil, fmt.Errorf("tables: %s: %w", name, err)
 			}
-			if best < 0 || nll < lowest {
-				best, lowest = i, nll
+			if row == nil || nll < lowest {
+				lowest, row = nll, slices.Concat(c.For, c.Hyperparameters, []string{strconv.FormatFloat(nll, 'f', 4, 64)})
 			}
 		}
-		if best >= 0 {
-			rows = append(rows, slices.Concat(s.For, s.Settings[best], []string{strconv.FormatFloat(lowest, 'f', 4, 64)}))
+		if row != nil {
+			rows = append(rows, row)
 		}
 	}
 	var text bytes.Buffer
@@ -55,9 +64,9 @@ search:
 	return text.Bytes(), nil
 }
 
-// ReadChoices returns the rows of a file of Choose below its heads, which must be these columns. Lines that begin with # are
-// comments. It panics if the file, which comes with the program, is damaged.
-func ReadChoices(file []byte, columns string) [][]string {
+// ReadCSV returns the rows of a file, such as one of Choose, below its heads, which must be these columns. Lines that begin with #
+// are comments. It panics if the file, which comes with the program, is damaged.
+func ReadCSV(file []byte, columns string) [][]string {
 	lines := csv.NewReader(bytes.NewReader(file))
 	lines.Comment = '#'
 	rows, err := lines.ReadAll()

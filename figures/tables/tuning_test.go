@@ -31,12 +31,12 @@ func TestChoose(t *testing.T) {
 		{"without the metric", `density: `, []float64{1, without, 3, 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := tables.Search{For: []string{"density"}}
+			var candidates []tables.Candidate
 			var found []experiment.Result
 			for i := range 4 {
 				e := must.Get(experiment.Cross(uci.Paper, uci.On("yacht"), methods.Density))(t)[0]
 				e.Recipe.Epochs = i + 1
-				s.Settings, s.Candidates = append(s.Settings, []string{fmt.Sprint(i + 1)}), append(s.Candidates, e)
+				candidates = append(candidates, tables.Candidate{For: []string{"density"}, Hyperparameters: []string{fmt.Sprint(i + 1)}, Experiment: e})
 				if i < len(c.nlls) {
 					r := experiment.Result{ID: e.ID(), Diverged: c.nlls[i] == lost}
 					if c.nlls[i] != without {
@@ -45,7 +45,7 @@ func TestChoose(t *testing.T) {
 					found = append(found, r.Of(e))
 				}
 			}
-			file, err := tables.Choose(tables.Of(found), columns, []tables.Search{s})
+			file, err := tables.Choose(tables.Of(found), columns, candidates)
 			if err != nil {
 				if !strings.Contains(err.Error(), c.want) || c.want == "" {
 					t.Error(err)
@@ -53,7 +53,7 @@ func TestChoose(t *testing.T) {
 				return
 			}
 			var got []string
-			for _, row := range tables.ReadChoices(file, columns) {
+			for _, row := range tables.ReadCSV(file, columns) {
 				got = append(got, strings.Join(row, ","))
 			}
 			if strings.Join(got, " ") != c.want {

@@ -158,7 +158,7 @@ func FindBounds(ctx context.Context, network nets.ResidualSum, steps, draws int,
 	e.Task.Network = nets.Func{Name: "residual sum", Build: func(_ nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return network.Apply(s, x, outputs)
 	}}
-	e.Task.After = func(ctx context.Context, members []*nets.Model, _ experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
+	e.Task.AfterTraining = func(ctx context.Context, members []*nets.Model, _ experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
 		b, err = boundsOf(ctx, members[0], network, draws)
 		return nil, nil, err
 	}

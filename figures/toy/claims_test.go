@@ -1,6 +1,8 @@
 package toy
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +36,7 @@ func TestClaims(t *testing.T) {
 			made[id] = r
 		}
 		found := make(map[string]tables.Claim)
-		for _, c := range must.Get(Claims(tables.NewIndex(made)))(t) {
+		for _, c := range must.Get(Claims(tables.Of(slices.Collect(maps.Values(made)))))(t) {
 			for _, begins := range []string{collapse, flat, higher, notLess} {
 				if strings.HasPrefix(c.Claim, begins) {
 					found[begins] = c

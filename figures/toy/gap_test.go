@@ -2,6 +2,7 @@ package toy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func TestGapRatios(t *testing.T) {
 	})
 	diverged := grid.Of(Cubic{Seeds: 2}, methods.Density)[1].ID()
 	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
-	table := must.Get(gapRatios(tables.NewIndex(made)))(t)
+	table := must.Get(gapRatios(tables.Of(slices.Collect(maps.Values(made)))))(t)
 	if got := figtest.Cell(t, table, "Density Uncertainty (LDL)", "Seeds above 1"); got != "9 of 19" || len(table.Rows) != 1 {
 		t.Errorf("%d rows, %s seeds above 1", len(table.Rows), got)
 	}

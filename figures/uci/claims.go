@@ -131,7 +131,8 @@ func bestOnMost(tested report.Table, of tables.Number, s experiment.Grid) tables
 // that does not, by a table with bounds in which the control is the reference.
 func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	column := slices.Index(t.Columns, methods.Density.Name) - 1
-	n, compared, equal, bound := map[string]int{}, 0, 0, ""
+	var tests []tables.Test[string]
+	bound := ""
 	var alone []string // the data sets on which density uncertainty diverged and the control did not
 	for _, row := range t.Rows {
 		switch {
@@ -139,16 +140,13 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 		case row.Name == allSets:
 			bound = row.Cells[len(row.Cells)-1].Text
 		case row.Cells[column].Verdict != "":
-			n[row.Cells[column].Verdict]++
-			compared++
-			if row.Cells[column].Difference == nil && row.Cells[column].Verdict == report.NotSignificant {
-				equal++
-			}
+			tests = append(tests, tables.Test[string]{Of: row.Name, Difference: row.Cells[column].Difference, Verdict: row.Cells[column].Verdict})
 			if row.Cells[column].Verdict == report.Worse && row.Cells[column].Difference == nil {
 				alone = append(alone, row.Name)
 			}
 		}
 	}
+	n, compared := tables.Verdicts(tests), len(tests)
 	var counted []string
 	for _, verdict := range []string{report.Better, report.Worse} {
 		if n[verdict] > 0 {
@@ -166,7 +164,7 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	if n[report.Better] == 0 && bound != "" {
 		evidence = append(evidence, "mean within "+bound+" nats")
 	}
-	return claim("abstract, section 2", text, s.Title, strings.TrimPrefix(strings.Join(evidence, ", ")+tables.EqualIn(equal), "; "), compared, n[report.Better], n[report.Worse])
+	return claim("abstract, section 2", text, s.Title, strings.TrimPrefix(strings.Join(evidence, ", ")+tables.Equal(tests), "; "), compared, n[report.Better], n[report.Worse])
 }
 
 // claimsOfGaps check the paper's criterion where it matters, on test inputs between the training inputs: that the variance of
@@ -195,7 +193,7 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 	var family tables.Family[string]
 	for _, dataset := range datasets.UCINames() {
 		from := func(deviation float64) experiment.Experiments {
-			return choice{sgd, deviation}.tried(Data{Name: dataset}, methods.Density)
+			return hyperparameters{sgd, deviation}.heldOut(Data{Name: dataset}, methods.Density)
 		}
 		for _, lower := range noiseScales {
 			if lower >= start {

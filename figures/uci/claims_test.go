@@ -148,12 +148,12 @@ func TestInBetween(t *testing.T) {
 
 // startsScored are the runs of a search over initial deviations on a data set, with the NLLs of those with SGD.
 func startsScored(dataset string, of map[float64]float64) (list []experiment.Result) {
-	for _, c := range grid(methods.Density) {
+	for _, c := range searchSpace(methods.Density) {
 		nll := of[c.noise]
 		if c.optimizer == adam {
 			nll = -c.noise // with which the text's start is the best
 		}
-		list = append(list, made(c.tried(Data{Name: dataset}, methods.Density), func(e experiment.Experiment) map[string]float64 {
+		list = append(list, made(c.heldOut(Data{Name: dataset}, methods.Density), func(e experiment.Experiment) map[string]float64 {
 			return map[string]float64{experiment.MetricNLL: nll * uneven(e)}
 		})...)
 	}

@@ -9,21 +9,21 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// bySetting is a table of a number with a group of lines for each setting. With a reference the others are tested against it.
+// bySetting is a table of a number with a group of rows for each setting. With a reference the others are tested against it.
 func bySetting(name string, n tables.Number, list []experiment.Method, grids []experiment.Grid, reference ...experiment.Method) tables.Sheet {
 	s := sheet(name, "", list)
 	for _, r := range reference {
 		s.Legend = report.LegendAgainst(r.Name)
 	}
 	for _, of := range grids {
-		s.Lines = append(s.Lines, lines(of, of.Title, n, list, reference...)...)
+		s.Rows = append(s.Rows, rows(of, of.Title, n, list, reference...)...)
 	}
 	return s
 }
 
 // againstDensity is a table in which methods are tested against density uncertainty, by both metrics in each setting.
 func againstDensity(name string, list []experiment.Method, grids ...experiment.Grid) tables.Sheet {
-	var all [][]tables.Line
+	var all [][]tables.Row
 	list = densityFirst(list)
 	for _, of := range tableNumbers {
 		for _, s := range grids {
@@ -31,13 +31,13 @@ func againstDensity(name string, list []experiment.Method, grids ...experiment.G
 			if len(grids) > 1 {
 				group = in(of, s)
 			}
-			all = append(all, lines(s, group, of, list, methods.Density))
+			all = append(all, rows(s, group, of, list, methods.Density))
 		}
 	}
 	return sheet(name, report.LegendAgainst(methods.Density.Name), list, all...)
 }
 
-// in is the name of a group of lines in one of several settings.
+// in is the name of a group of rows in one of several settings.
 func in(n tables.Number, s experiment.Grid) string { return n.Title + ", " + s.Title }
 
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
@@ -102,7 +102,7 @@ func less(a, b map[int]float64) map[int]float64 {
 // DUE take no samples.
 func samplesTable(x *tables.Index) (report.Table, error) {
 	list, many := densityFirst(samplesMethods), manySamples()
-	few := lines(paperGrid(SmallDatasets()...), "10 draws", nll, list)
+	few := rows(paperGrid(SmallDatasets()...), "10 draws", nll, list)
 	for i, dataset := range SmallDatasets() {
 		for k, m := range list {
 			if !m.IsProcess() { // others are the same runs
@@ -111,7 +111,7 @@ func samplesTable(x *tables.Index) (report.Table, error) {
 		}
 	}
 	legend := report.LegendAgainst(methods.Density.Name + " (10 draws: than 1000 draws of the same method)")
-	return sheet("uci-samples", legend, list, lines(many, "1000 draws", nll, list, methods.Density), few).Make(x)
+	return sheet("uci-samples", legend, list, rows(many, "1000 draws", nll, list, methods.Density), few).Make(x)
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the targets
@@ -120,9 +120,9 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(name string) tables.Number { return tables.Number{Name: name, Decimals: 3, Optional: true} }
 	list, s := densityFirst(withLater), everywhere()
 	return sheet("uci-scores", report.LegendAgainst(methods.Density.Name), list,
-		lines(s, "CRPS", score(experiment.MetricCRPS), list, methods.Density),
-		lines(s, "coverage", score(experiment.MetricCoverage), list),
-		lines(s, "sharpness", score(experiment.MetricSharpness), list)).Make(x)
+		rows(s, "CRPS", score(experiment.MetricCRPS), list, methods.Density),
+		rows(s, "coverage", score(experiment.MetricCoverage), list),
+		rows(s, "sharpness", score(experiment.MetricSharpness), list)).Make(x)
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.

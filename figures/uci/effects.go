@@ -103,7 +103,7 @@ var releasedCSV []byte
 func releasedTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: begun("uci-released", "Method", report.LegendPaper), Down: true}
 	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
-	for _, r := range tables.ReadChoices(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {
+	for _, r := range tables.ReadCSV(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {
 		splits, printed := 0, [2]report.Value{{Decimals: 4}, {Decimals: 4}}
 		if _, err := fmt.Sscan(strings.Join(r[2:], " "), &splits, &printed[0].Mean, &printed[0].Std, &printed[1].Mean, &printed[1].Std); err != nil {
 			panic(err)

@@ -181,7 +181,7 @@ func conformalTable(x *tables.Index) (report.Table, error) {
 		for _, n := range []tables.Number{
 			{Title: "own intervals", Name: experiment.MetricCoverage, Decimals: 3}, {Title: "conformal intervals", Name: metricConformal, Decimals: 3}, {Title: "conformal width", Name: metricConformalWidth, Decimals: 2},
 		} {
-			s.Lines = append(s.Lines, lines(conformalGrid(of.kind), n.Title+", "+of.splits, n, conformalMethods)...)
+			s.Rows = append(s.Rows, rows(conformalGrid(of.kind), n.Title+", "+of.splits, n, conformalMethods)...)
 		}
 	}
 	return s.Make(x)

@@ -38,7 +38,7 @@ type Measured struct {
 // measured are the splits of holes.csv, by the name of the data set and the kind.
 var measured = sync.OnceValue(func() map[string][]Measured {
 	all := map[string][]Measured{}
-	for _, r := range tables.ReadChoices(holesCSV, holesColumns) {
+	for _, r := range tables.ReadCSV(holesCSV, holesColumns) {
 		var v [7]float64
 		for i, text := range r[4:] {
 			var err error

@@ -169,11 +169,11 @@ func nameOf(data experiment.Source) string {
 // defaults fill in what a method leaves open.
 var defaults = methods.Defaults{InitStd: 0.1, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: 50}
 
-// lines are the lines of a group with a number of methods, one for each data set of a grid. With a reference the others are tested
+// rows are the rows of a group with a number of methods, one for each data set of a grid. With a reference the others are tested
 // against it, and the lowest is bold.
-func lines(g experiment.Grid, group string, n tables.Number, list []experiment.Method, reference ...experiment.Method) (lines []tables.Line) {
+func rows(g experiment.Grid, group string, n tables.Number, list []experiment.Method, reference ...experiment.Method) (rows []tables.Row) {
 	for _, d := range g.Data {
-		line := tables.Line{Group: group, Name: title(d)}
+		row := tables.Row{Group: group, Name: title(d)}
 		for _, m := range list {
 			mean := n.Over(g.Of(d, m))
 			var cell tables.Cell = mean
@@ -187,11 +187,11 @@ func lines(g experiment.Grid, group string, n tables.Number, list []experiment.M
 					cell = tested
 				}
 			}
-			line.Cells = append(line.Cells, cell)
+			row.Cells = append(row.Cells, cell)
 		}
-		lines = append(lines, line)
+		rows = append(rows, row)
 	}
-	return lines
+	return rows
 }
 
 // title is DatasetTitle of Data.

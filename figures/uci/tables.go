@@ -36,7 +36,12 @@ func Exhibits() tables.Exhibits {
 			{Name: "uci-gap-coverage", Table: gapCoverageTable}, {Name: "uci-gap-rank", Table: gapRankTable},
 		}},
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Table: tunedTable, Picture: perDataset(0, tunedTable)},
-		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: tuningTable, Needs: tried},
+		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Table: tuningTable, Needs: func() (all experiment.Experiments) {
+			for _, c := range candidates() {
+				all = append(all, c.Experiment)
+			}
+			return all
+		}},
 		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Table: scoresTable},
 		{Name: "uci-conformal", Doc: "how many targets are inside conformal intervals of 95%, on random splits and in holes", Table: conformalTable},
 		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Table: samplesTable},
@@ -58,9 +63,9 @@ func densityFirst(list []experiment.Method) []experiment.Method {
 	return append([]experiment.Method{methods.Density}, slices.DeleteFunc(slices.Clone(list), methods.Density.Equal)...)
 }
 
-// sheet is a table with a column for each method, and with lines of settings.
-func sheet(name, legend string, list []experiment.Method, all ...[]tables.Line) tables.Sheet {
-	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(all...)}
+// sheet is a table with a column for each method, and with rows of settings.
+func sheet(name, legend string, list []experiment.Method, all ...[]tables.Row) tables.Sheet {
+	s := tables.Sheet{Table: begun(name, "Data set", legend), Rows: slices.Concat(all...)}
 	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}
@@ -94,16 +99,16 @@ func paperTable(x *tables.Index, n tables.Number) (report.Table, error) {
 	list := densityFirst(withLater)
 	s := sheet("uci-"+n.Name, report.LegendPaper, list)
 	for _, dataset := range tableDatasets() {
-		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
-		theirs := tables.Line{Group: ours.Group, Name: "paper", Theirs: true}
+		ours := tables.Row{Group: DatasetTitle(dataset), Name: "ours"}
+		theirs := tables.Row{Group: ours.Group, Name: "paper", Theirs: true}
 		for _, m := range list {
 			cell := printed(n, dataset, m, everywhere())
 			cell.Best = "lowest"
 			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, cell.Theirs())
 		}
-		s.Lines = append(s.Lines, ours)
+		s.Rows = append(s.Rows, ours)
 		if paperRows[dataset] != "" {
-			s.Lines = append(s.Lines, theirs)
+			s.Rows = append(s.Rows, theirs)
 		}
 	}
 	return s.Make(x)

@@ -21,45 +21,46 @@ import (
 //go:embed tuned.csv
 var tunedCSV []byte
 
-// A choice is the hyperparameters of a method for one split.
-type choice struct {
+// The hyperparameters of a method for one split.
+type hyperparameters struct {
 	optimizer string  // sgd or adam
 	noise     float64 // how strong the method's noise is at the start; 0 for a method without noise
 }
 
-// String is the choice as tables show it, such as "adam 0.03".
-func (c choice) String() string {
+// String is them as tables show them, such as "adam 0.03".
+func (c hyperparameters) String() string {
 	if c.noise == 0 {
 		return c.optimizer
 	}
 	return fmt.Sprintf("%s %v", c.optimizer, c.noise)
 }
 
-// chosenFor is what a choice is for: the first columns of tuned.csv. The method is by its Key.
-func chosenFor(d Data, split int, method string) string {
-	return fmt.Sprintf("%s %v %d %s", d.Name, d.Kind, split, method)
-}
-
 // tunedColumns are those of tuned.csv.
 const tunedColumns = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
 
-// choices are those of tuned.csv.
-var choices = sync.OnceValue(func() map[string]choice {
-	all := map[string]choice{}
-	for _, r := range tables.ReadChoices(tunedCSV, tunedColumns) {
+// tunedRows are the rows of tuned.csv, by their first columns.
+var tunedRows = sync.OnceValue(func() map[string]hyperparameters {
+	all := map[string]hyperparameters{}
+	for _, r := range tables.ReadCSV(tunedCSV, tunedColumns) {
 		noise, err := strconv.ParseFloat(r[5], 64)
 		if err != nil {
 			panic(err)
 		}
-		all[strings.Join(r[:4], " ")] = choice{r[4], noise}
+		all[strings.Join(r[:4], " ")] = hyperparameters{r[4], noise}
 	}
 	return all
 })
 
+// chosen returns the hyperparameters that tuned.csv has for a method, by its Key, on a split.
+func chosen(d Data, split int, method string) (hyperparameters, bool) {
+	h, has := tunedRows()[fmt.Sprintf("%s %v %d %s", d.Name, d.Kind, split, method)]
+	return h, has
+}
+
 // Tuned has the text's settings, but each split has its own optimizer, SGD or Adam, and strength of the noise at the start.
 // They have the lowest negative log likelihood on a fifth of the split's training part, after training on the rest. Test
-// examples have no part in it. DensityMean has the choices of Density. A split on which all pairs diverged is left
-// out. A method or data without any choice is an error.
+// examples have no part in it. DensityMean has those of Density. A split on which all pairs diverged is left
+// out. A method or data without any is an error.
 func Tuned(data ...experiment.Source) experiment.Grid {
 	return experiment.Grid{Title: "tuned", List: tuned, Data: data}
 }
@@ -74,11 +75,11 @@ func tuned(data experiment.Source, m experiment.Method) (all experiment.Experime
 		name = methods.Density.Key
 	}
 	for split := range d.Splits() {
-		c, has := choices()[chosenFor(d, split, name)]
+		h, has := chosen(d, split, name)
 		if !has { // all values diverged
 			continue
 		}
-		e, err := c.experiment(d, m)
+		e, err := h.experiment(d, m)
 		if err != nil {
 			return nil, err
 		}
@@ -91,18 +92,18 @@ func tuned(data experiment.Source, m experiment.Method) (all experiment.Experime
 	return all, nil
 }
 
-// experiment is the experiment by a choice.
-func (c choice) experiment(d experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+// experiment is the experiment with them.
+func (h hyperparameters) experiment(d experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	m = methods.Values(m)
-	if c.noise != 0 {
-		layers, is := methods.WithNoise(m.Layers, c.noise)
+	if h.noise != 0 {
+		layers, is := methods.WithNoise(m.Layers, h.noise)
 		if !is {
 			return experiment.Experiment{}, fmt.Errorf("uci.Tuned: a choice was made for the noise of %s, which has none", m.Name)
 		}
 		m.Layers = layers
 	}
 	s := textSettings("uci.Tuned", d)
-	s.optimizer = c.optimizer
+	s.optimizer = h.optimizer
 	return s.experiment(d, defaults.Fill(m))
 }
 
@@ -110,66 +111,50 @@ func (c choice) experiment(d experiment.Source, m experiment.Method) (experiment
 // smaller than the paper's.
 var noiseScales = []float64{0.003, 0.01, 0.03, 0.1}
 
-// grid are the choices to try for a method on each split: the optimizers, each with the same learning rate and with all
-// noise scales.
-func grid(m experiment.Method) (all []choice) {
+// searchSpace are the hyperparameters to try for a method on each split: the optimizers, each with the same learning rate and
+// with all noise scales.
+func searchSpace(m experiment.Method) (all []hyperparameters) {
 	scales := noiseScales
 	if _, noisy := methods.WithNoise(m.Layers, 1); !noisy {
 		scales = []float64{0}
 	}
 	for _, optimizer := range []string{sgd, adam} {
 		for _, scale := range scales {
-			all = append(all, choice{optimizer, scale})
+			all = append(all, hyperparameters{optimizer, scale})
 		}
 	}
 	return all
 }
 
-// tunings are the settings whose hyperparameters the exhibit uci-tuning chooses: for every method on the small sets and on
-// their gap splits. On the larger sets but Year it chooses for density layers and the methods that the paper compares them
-// with (the table uci-claims).
-var tunings = []experiment.Grid{
+// tunedGrids are what the exhibit uci-tuning chooses hyperparameters for: every method on the small sets and on their gap
+// splits, and on the larger sets but Year density layers and the methods that the paper compares them with (the table
+// uci-claims).
+var tunedGrids = []experiment.Grid{
 	{Title: "random splits", Data: On(SmallDatasets()...), Methods: tunedMethods},
 	{Title: "gap splits", Data: onGaps(SmallDatasets()...), Methods: tunedMethods},
 	{Title: "random splits", Data: On("kin8nm", "naval", "protein"), Methods: slices.Concat(energyMethods, rivals)},
 }
 
-// tried are the experiments by a choice on held-out training examples, one on each split.
-func (c choice) tried(d Data, m experiment.Method) experiment.Experiments {
+// heldOut are the experiments with them on held-out training examples, one on each split.
+func (h hyperparameters) heldOut(d Data, m experiment.Method) experiment.Experiments {
 	d.Choosing = true
-	return experiment.Grid{Preset: c.experiment}.Of(d, m)
+	return experiment.Grid{Preset: h.experiment}.Of(d, m)
 }
 
-// searches are the searches of the exhibit uci-tuning.
-func searches() (all []tables.Search) {
-	for _, t := range tunings {
-		for _, d := range t.Data {
+// candidates are the experiments by which hyperparameters are chosen.
+func candidates() (all []tables.Candidate) {
+	for _, t := range tunedGrids {
+		for _, source := range t.Data {
+			d := source.(Data)
 			for _, m := range t.Methods {
-				all = append(all, search(d.(Data), m)...)
+				for _, h := range searchSpace(m) {
+					for split, e := range h.heldOut(d, m) {
+						all = append(all, tables.Candidate{
+							For: []string{d.Name, d.Kind.String(), strconv.Itoa(split), m.Key}, Hyperparameters: []string{h.optimizer, fmt.Sprint(h.noise)}, Experiment: e,
+						})
+					}
+				}
 			}
-		}
-	}
-	return all
-}
-
-// tried are the candidates of all searches.
-func tried() (all experiment.Experiments) {
-	for _, s := range searches() {
-		all = append(all, s.Candidates...)
-	}
-	return all
-}
-
-// search is among the grid of a method on a data set, on each split.
-func search(d Data, m experiment.Method) []tables.Search {
-	all := make([]tables.Search, d.Splits())
-	for split := range all {
-		all[split].For = []string{d.Name, d.Kind.String(), strconv.Itoa(split), m.Key}
-	}
-	for _, c := range grid(m) {
-		for split, e := range c.tried(d, m) {
-			s := &all[split]
-			s.Settings, s.Candidates = append(s.Settings, []string{c.optimizer, fmt.Sprint(c.noise)}), append(s.Candidates, e)
 		}
 	}
 	return all
@@ -179,7 +164,7 @@ func search(d Data, m experiment.Method) []tables.Search {
 // results do not matter.
 func tuningTable(x *tables.Index) (report.Table, error) {
 	s := sheet("uci-tuning", "", tunedMethods)
-	for _, tuned := range tunings {
+	for _, tuned := range tunedGrids {
 		for _, d := range tuned.Data {
 			var cells []tables.Cell
 			for _, m := range tunedMethods {
@@ -192,23 +177,23 @@ func tuningTable(x *tables.Index) (report.Table, error) {
 			s.Add(tuned.Title, title(d), cells...)
 		}
 	}
-	slices.SortStableFunc(s.Lines, func(a, b tables.Line) int { return -strings.Compare(a.Group, b.Group) })
+	slices.SortStableFunc(s.Rows, func(a, b tables.Row) int { return -strings.Compare(a.Group, b.Group) })
 	return s.Make(x)
 }
 
-// mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
+// mostChosen are the hyperparameters of a method on most splits of a data set, and on how many.
 func mostChosen(d Data, method string) tables.Cell {
-	count, n := make(map[choice]int), 0
+	count, n := make(map[hyperparameters]int), 0
 	for split := range d.Splits() {
-		if c, has := choices()[chosenFor(d, split, method)]; has {
-			count[c]++
+		if h, has := chosen(d, split, method); has {
+			count[h]++
 			n++
 		}
 	}
 	if n == 0 {
 		return tables.Done{NotRun: true}
 	}
-	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b choice) int {
+	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b hyperparameters) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a.optimizer, b.optimizer), cmp.Compare(a.noise, b.noise))
 	})
 	return tables.Words("%v (%d of %d)", most, count[most], n)

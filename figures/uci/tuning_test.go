@@ -16,8 +16,8 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// Tuned makes the experiments of the text with the choice for each split: the optimizer and the noise. The control with
-// the mean energy has the choices of density layers.
+// Tuned makes the experiments of the text with the hyperparameters of each split: the optimizer and the noise. The control with
+// the mean energy has those of density layers.
 func TestTuned(t *testing.T) {
 	for _, m := range []experiment.Method{methods.Density, methods.DensityMean, methods.SNGP, methods.MCDropout} {
 		name := m.Key
@@ -27,7 +27,7 @@ func TestTuned(t *testing.T) {
 		optimizers := map[string]bool{}
 		for _, e := range slices.Concat(Tuned().Of(Data{Name: "wine"}, m), Tuned().Of(Data{Name: "boston"}, m)) {
 			must.Do(t, e.Check())
-			c := choices()[chosenFor(e.Task.Data.(Data), e.Split, name)]
+			c, _ := chosen(e.Task.Data.(Data), e.Split, name)
 			_, withAdam := e.Recipe.Groups[slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return slices.Contains(g.Roles, params.Weight) })].Optimizer.(train.Adam)
 			if withAdam != (c.optimizer == adam) {
 				t.Errorf("%v is not trained with %s", e, c.optimizer)
@@ -45,7 +45,7 @@ func TestTuned(t *testing.T) {
 
 // The committed choices follow from the committed results; -update writes them.
 func TestCommittedChoices(t *testing.T) {
-	figtest.GoldenText(t, "tuned.csv", string(must.Get(tables.Choose(must.Get(tables.Committed())(t), tunedColumns, searches()))(t)))
+	figtest.GoldenText(t, "tuned.csv", string(must.Get(tables.Choose(must.Get(tables.Committed())(t), tunedColumns, candidates()))(t)))
 }
 
 // From the text to the authors' code and back, each option of density layers is taken once in each direction. All options

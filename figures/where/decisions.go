@@ -293,13 +293,13 @@ func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, pro
 			}
 			return p.Sets, nil
 		}
-		fitted, err := experiment.FitOne(ctx, now, d, hear, nil)
+		sets, err := experiment.PredictOne(ctx, now, d, hear)
 		if err != nil {
 			return nil, fmt.Errorf("round %d: %w", round, err)
 		}
-		return fitted.Predict(ctx)
+		return sets, nil
 	})
-	return &experiment.Predictions{Inspected: found}, err
+	return &experiment.Predictions{Metrics: found}, err
 }
 
 // An agent is a method that decides, or chooses at random.

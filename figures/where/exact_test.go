@@ -84,7 +84,7 @@ func TestRegionsOfTheCubic(t *testing.T) {
 
 // What the picture lacks it names.
 func TestExactFigure(t *testing.T) {
-	must.GetErr(exactFigure(tables.NewIndex(nil)))(t, "where-posterior")
+	must.GetErr(exactFigure(tables.Of(nil)))(t, "where-posterior")
 	f := must.Get(exactFigure(must.Get(tables.Committed())(t)))(t)
 	if len(f.Panels) != 2 || len(f.Panels[0]) != 4 || f.Panels[0][0].Title.Text != "Density Uncertainty" {
 		t.Errorf("%d rows", len(f.Panels))

@@ -155,11 +155,11 @@ func functionFigure(x *tables.Index) (report.Table, error) {
 	const shown = 2 // methods of compared: density and its control
 	s := functionSheet()
 	s.Columns = s.Columns[:1+shown]
-	for i, line := range s.Lines {
-		s.Lines[i].Cells = line.Cells[:shown]
-		if control, tested := line.Cells[1].(tables.Tested); tested {
+	for i, row := range s.Rows {
+		s.Rows[i].Cells = row.Cells[:shown]
+		if control, tested := row.Cells[1].(tables.Tested); tested {
 			control.Family, control.NoVerdict = "control", false
-			line.Cells[1] = control
+			row.Cells[1] = control
 		}
 	}
 	t, err := s.Make(x)
@@ -175,10 +175,10 @@ func functionSheet() tables.Sheet {
 	for _, m := range compared {
 		s.Columns = append(s.Columns, m.Name)
 	}
-	var gains []tables.Line
+	var gains []tables.Row
 	for _, p := range jointProblems() {
 		var cells []tables.Cell
-		gain := tables.Line{Group: groupGain, Name: p.Title}
+		gain := tables.Row{Group: groupGain, Name: p.Title}
 		for _, m := range compared {
 			mean := tables.Number{Name: p.prefix + metricJoint, Decimals: 3}.Over(p.Of(p.data, m))
 			tested := mean.Against(mean.Of)
@@ -190,6 +190,6 @@ func functionSheet() tables.Sheet {
 		s.Add(groupJoint, p.Title, cells...)
 		gains = append(gains, gain)
 	}
-	s.Lines = append(s.Lines, gains...)
+	s.Rows = append(s.Rows, gains...)
 	return s
 }

@@ -305,7 +305,7 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 				test = tables.Words("%.2g", min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower(signs), n-lower(signs))))))
 			}
 			for i, cell := range append(column, test) {
-				s.Lines[i].Cells = append(s.Lines[i].Cells, cell)
+				s.Rows[i].Cells = append(s.Rows[i].Cells, cell)
 			}
 		}
 	}

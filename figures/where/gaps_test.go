@@ -1,6 +1,7 @@
 package where
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func made(control experiment.Method, diverged bool) *tables.Index {
 			all[r.ID] = r
 		}
 	}
-	return tables.NewIndex(all)
+	return tables.Of(slices.Collect(maps.Values(all)))
 }
 
 // A gap on which a run diverged is left out. What was not run has neither row nor column.

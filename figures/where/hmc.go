@@ -55,16 +55,12 @@ func (h HMC) Check(e experiment.Experiment) error {
 
 // Run implements experiment.Program: it trains the members of the experiment, and draws from there.
 func (h HMC) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
-	fitted, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) { progress(0, note) }, nil)
-	if err != nil {
-		return nil, err
-	}
-	members, err := fitted.Members()
+	members, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) { progress(0, note) }, nil)
 	if err != nil {
 		return nil, err
 	}
 	p := new(experiment.Predictions)
-	p.Sets, p.Inspected, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
+	p.Sets, p.Metrics, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
 	if errors.Is(err, metrics.ErrValue) {
 		err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
 	}

@@ -2,6 +2,7 @@ package where
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -106,7 +107,7 @@ func TestAllImages(t *testing.T) {
 		mixed = append(mixed, make([]float64, len(test.Probabilities)-len(mixed))...)
 		floats.AddScaled(mixed, 1./fewSeeds, test.Probabilities)
 	}
-	table := must.Get(q.table(tables.NewIndex(all)))(t)
+	table := must.Get(q.table(tables.Of(slices.Collect(maps.Values(all)))))(t)
 	names, text := []string{}, ""
 	for _, row := range table.Rows {
 		names, text = append(names, row.Name), text+fmt.Sprint(row)
@@ -185,7 +186,7 @@ func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment
 			all[e.ID()] = experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found}
 		}
 	}
-	return tables.NewIndex(all)
+	return tables.Of(slices.Collect(maps.Values(all)))
 }
 
 // madePredictions are of 200 images in each set, in two classes.

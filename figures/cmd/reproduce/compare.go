@@ -54,20 +54,21 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 	missing := 0
 	for _, r := range stored {
 		p, err := r.Predictions()
-		switch {
-		case errors.Is(err, experiment.ErrNoPredictions), err == nil && p.Partial:
-			missing++
-			continue
-		case err != nil:
-			return err
-		case p.Diverged: // there is nothing to measure
+		if err == nil && p.Diverged { // there is nothing to measure
 			continue
 		}
 		now := experiment.Result{}.Of(*r.Experiment)
-		if now.Metrics, err = experiment.Measure(*r.Experiment, p); err != nil {
-			return err
+		if err == nil {
+			now.Metrics, err = experiment.Measure(*r.Experiment, p)
 		}
-		found = append(found, now)
+		switch {
+		case errors.Is(err, experiment.ErrNoPredictions):
+			missing++
+		case err != nil:
+			return err
+		default:
+			found = append(found, now)
+		}
 	}
 	if missing > 0 {
 		c.tell("%s no predictions here", report.Counted(missing, "result has", "results have"))

@@ -175,16 +175,18 @@ func described(svg []byte, text string) []byte {
 
 // citation says by what version of the program and of which runs something was made.
 func citation(x *tables.Index) string {
-	used := x.Used()
-	count := map[string]int{}
-	for _, e := range used {
-		count[cmp.Or(e.Preset, "no preset")]++
+	count, used := map[string]int{}, 0
+	for _, r := range x.Asked() {
+		if r.ID != "" {
+			used++
+			count[cmp.Or(r.Preset, "no preset")]++
+		}
 	}
 	var presets []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {
 		presets = append(presets, fmt.Sprintf("%d %s", count[name], name))
 	}
-	text := fmt.Sprintf("densityuncertainty %s, %s", environment.Version(), report.Counted(len(used), "run", "runs"))
+	text := fmt.Sprintf("densityuncertainty %s, %s", environment.Version(), report.Counted(used, "run", "runs"))
 	if len(presets) > 0 {
 		text += ": " + strings.Join(presets, "; ")
 	}
