@@ -70,8 +70,8 @@ type Rescaler interface {
 
 // Rescaled returns the likelihood of standardised targets t = (y - zero) / unit, where l is the likelihood of y: the
 // result of Rescale if l is a Rescaler, and otherwise l. It is an error if Rescale returns another type or invalid
-// settings. It is also an error if l, of a type from outside this package, has a field with a real number and is no
-// Rescaler: the number's unit is unknown. A Classification need not be a Rescaler.
+// settings. It is also an error if l, of a type from outside this package, has a real number, also in a list or in another
+// value, and is no Rescaler: the number's unit is unknown. A Classification need not be a Rescaler.
 func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
 	if unit == 1 && zero == 0 {
 		return l, nil
@@ -86,17 +86,36 @@ func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
 		}
 		return found, nil
 	}
-	v := reflect.Indirect(reflect.ValueOf(l))
-	_, classes := l.(Classification)
-	if classes || v.Kind() != reflect.Struct || v.Type().PkgPath() == reflect.TypeFor[Gaussian]().PkgPath() {
-		return l, nil
-	}
-	for i := range v.NumField() {
-		if field := v.Field(i); field.CanFloat() && field.Float() != 0 {
-			return nil, fmt.Errorf("the likelihood of type %T has the number %s, %g, and the targets are standardised: give the type a method Rescale (likelihood.Rescaler), which returns it with its numbers in the unit of each split, or unchanged if they have no unit; or leave the targets as they are (RawTargets)", l, v.Type().Field(i).Name, field.Float())
+	if _, classes := l.(Classification); !classes {
+		if name, number := realNumber(reflect.ValueOf(l), "itself", 6); number != 0 {
+			return nil, fmt.Errorf("the likelihood of type %T has the number %s, %g, and the targets are standardised: give the type a method Rescale (likelihood.Rescaler), which returns it with its numbers in the unit of each split, or unchanged if they have no unit; or leave the targets as they are (RawTargets)", l, name, number)
 		}
 	}
 	return l, nil
+}
+
+// realNumber is a real number that is not zero in v, which has the given name, or in what v holds. Of this package's types only
+// Rescalers have numbers with a unit.
+func realNumber(v reflect.Value, name string, depth int) (string, float64) {
+	count, at := 0, func(i int) (reflect.Value, string) { return v.Index(i), name }
+	switch kind := v.Kind(); {
+	case depth == 0:
+	case v.CanFloat():
+		return name, v.Float()
+	case (kind == reflect.Pointer || kind == reflect.Interface) && !v.IsNil():
+		return realNumber(v.Elem(), name, depth-1)
+	case kind == reflect.Slice || kind == reflect.Array:
+		count = v.Len()
+	case kind == reflect.Struct && (v.Type().PkgPath() != reflect.TypeFor[Gaussian]().PkgPath() || v.Type().Implements(reflect.TypeFor[Rescaler]())):
+		count, at = v.NumField(), func(i int) (reflect.Value, string) { return v.Field(i), v.Type().Field(i).Name }
+	}
+	for i := range count {
+		element, called := at(i)
+		if found, number := realNumber(element, called, depth-1); number != 0 {
+			return found, number
+		}
+	}
+	return "", 0
 }
 
 // KnownNoise is y ~ N(output, s^2) with a known standard deviation s, which is not trained. Set exactly one of the

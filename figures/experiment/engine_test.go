@@ -216,13 +216,20 @@ type known struct{ laplace }
 
 func (l known) Rescale(unit, _ float64) likelihood.Likelihood { return known{laplace{l.Scale / unit}} }
 
+// boxed has its number in another value.
+type boxed struct {
+	laplace
+	list []likelihood.Likelihood
+}
+
 // embedding has the Rescale of known, which returns another type.
 type embedding struct{ known }
 
 func TestOwnLikelihood(t *testing.T) {
 	e := adapted(t, baselines.MFVI{})
 	for want, l := range map[string]likelihood.Likelihood{
-		"laplace has the number Scale, 0.5, and the targets are standardised": laplace{0.5}, "embedding returns a experiment_test.known": embedding{},
+		"laplace has the number Scale, 0.5, and the targets are standardised": laplace{0.5}, "boxed has the number Std, 0.5": boxed{list: []likelihood.Likelihood{&likelihood.KnownNoise{Std: 0.5}}},
+		"embedding returns a experiment_test.known": embedding{},
 	} {
 		e.Task.Likelihood = l
 		must.GetErr(experiment.Run(t.Context(), e))(t, want)

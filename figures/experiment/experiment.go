@@ -150,7 +150,7 @@ type Recipe struct {
 }
 
 // A Metric measures predictions. It returns numbers by their names, such as "rmse". The names of numbers of another set
-// than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
+// than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric). It is an error if a Metric changes the predictions.
 type Metric func(p *Predictions) (map[string]float64, error)
 
 // Predictions are the predictions of one experiment on all its sets: everything that a Metric needs.

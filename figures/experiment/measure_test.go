@@ -53,6 +53,15 @@ func TestMetricThatIsNotFinite(t *testing.T) {
 	}
 }
 
+// A metric that sorts the draws would spoil those that come after it, and the store.
+func TestMetricThatChangesPredictions(t *testing.T) {
+	e := with(small(baselines.Deterministic{}), func(p *experiment.Predictions) (map[string]float64, error) {
+		slices.Sort(p.Sets[0].Mean[0])
+		return nil, nil
+	})
+	must.GetErr(experiment.Run(t.Context(), e))(t, "a metric changed the predictions")
+}
+
 // A stored result gets the metrics that it lacks from its predictions.
 func TestStoredResultIsMeasured(t *testing.T) {
 	folder, e, ctx := t.TempDir(), small(baselines.Deterministic{}), context.Background()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"maps"
 	"math"
@@ -19,6 +20,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/spec"
 )
 
 // A Result has the metrics of one experiment, and where and how long it ran. See Store for how it is kept.
@@ -204,7 +206,7 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 		return nil, e.wrap(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
 	p.of(e)
-	all := map[string]float64{}
+	before, all := p.hash(), map[string]float64{}
 	maps.Copy(all, p.Metrics)
 	for _, metric := range list {
 		found, err := attempt(metric, p)
@@ -218,7 +220,25 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 			all[name] = found[name]
 		}
 	}
+	if p.hash() != before {
+		return nil, e.wrap(errors.New("a metric changed the predictions, which other metrics and the store read; let it sort or scale a copy (slices.Clone)"))
+	}
 	return all, nil
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// hash is a hash of the answers and the predicted numbers of all sets.
+func (p *Predictions) hash() uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	for _, s := range p.Sets {
+		spec.WriteData(&h, s.Set, train.Dataset{Targets: s.Targets, Labels: s.Labels})
+		for _, list := range slices.Concat(s.Mean, s.Std, s.NoiseStd, s.Outputs, s.Parameters, [][]float64{s.Probabilities, s.MutualInformation, s.LogLikelihood}) {
+			spec.WriteData(&h, "", train.Dataset{Targets: list})
+		}
+	}
+	return h.Sum64()
 }
 
 // SetMetric makes a Metric of a function that measures one set. It measures every set for which has is true, and gives
