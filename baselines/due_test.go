@@ -272,21 +272,17 @@ func TestDUEWithoutFactor(t *testing.T) {
 }
 
 func TestDUERejectsBadStarts(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		start []baselines.Inducing
-		says  string
-	}{
-		{"none", nil, "has 0 inducing points"},
-		{"coordinates", []baselines.Inducing{{Points: []float64{1, 2, 3}, LengthScale: 1}}, "3 coordinates"},
-		{"length scale", []baselines.Inducing{{Points: []float64{1, 2}}}, "the length scale"},
-		{"infinite length scale", []baselines.Inducing{{Points: []float64{1, 2}, LengthScale: math.Inf(1)}}, "it must be positive and finite"},
+	for says, start := range map[string][]baselines.Inducing{
+		"has 0 inducing points":          nil,
+		"3 coordinates":                  {{Points: []float64{1, 2, 3}, LengthScale: 1}},
+		"the length scale":               {{Points: []float64{1, 2}}},
+		"it must be positive and finite": {{Points: []float64{1, 2}, LengthScale: math.Inf(1)}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(says, func(t *testing.T) {
 			_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-				return baselines.DUE{Start: c.start}.Head(s, x, 3)
+				return baselines.DUE{Start: start}.Head(s, x, 3)
 			}, [][]float64{{1, 2}})
-			must.Err(t, err, c.says)
+			must.Err(t, err, says)
 		})
 	}
 }

@@ -231,23 +231,17 @@ func FuzzParseCSV(f *testing.F) {
 
 func TestCheckRegression(t *testing.T) {
 	nan := math.NaN()
-	for _, c := range []struct {
-		name string
-		set  Regression
-		want string
-	}{
-		{"empty", Regression{}, "N is 0"},
-		{"short inputs", Regression{X: []float64{1}, Y: []float64{1, 2, 3}, N: 1, D: 2}, "X has 1 and Y 3 values; 1 examples of 2 features have 2 and 1"},
-		{"names", Regression{Features: []string{"a", "b"}, X: []float64{1}, Y: []float64{1}, N: 1, D: 1}, "2 names of 1 features"},
-		{"a name twice", Regression{Features: []string{"a", "a"}, X: []float64{1, 2}, Y: []float64{1}, N: 1, D: 2}, `two features are called "a"`},
-		{"an input", Regression{X: []float64{1, 2, 3, nan}, Y: []float64{1, 2}, N: 2, D: 2}, "example 1, feature 1 is NaN"},
-		{"a constant target", Regression{X: []float64{1, 2, 3}, Y: []float64{7, 7, 7}, N: 3, D: 1}, "the target is 7 in all 3 examples"},
-		{"columns", Regression{X: []float64{1}, Y: []float64{1}, N: 1, D: 1, Columns: Columns{{MayMiss: true}}}, "the Columns are 2 inputs, and D is 1"},
-		{"a target", Regression{X: []float64{1}, Y: []float64{nan}, N: 1, D: 1}, "target of example 0 is NaN"},
+	for want, set := range map[string]Regression{
+		"N is 0": {},
+		"X has 1 and Y 3 values; 1 examples of 2 features have 2 and 1": {X: []float64{1}, Y: []float64{1, 2, 3}, N: 1, D: 2},
+		"2 names of 1 features":                {Features: []string{"a", "b"}, X: []float64{1}, Y: []float64{1}, N: 1, D: 1},
+		`two features are called "a"`:          {Features: []string{"a", "a"}, X: []float64{1, 2}, Y: []float64{1}, N: 1, D: 2},
+		"example 1, feature 1 is NaN":          {X: []float64{1, 2, 3, nan}, Y: []float64{1, 2}, N: 2, D: 2},
+		"the target is 7 in all 3 examples":    {X: []float64{1, 2, 3}, Y: []float64{7, 7, 7}, N: 3, D: 1},
+		"the Columns are 2 inputs, and D is 1": {X: []float64{1}, Y: []float64{1}, N: 1, D: 1, Columns: Columns{{MayMiss: true}}},
+		"target of example 0 is NaN":           {X: []float64{1}, Y: []float64{nan}, N: 1, D: 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			must.Err(t, c.set.Check(), c.want)
-		})
+		must.Err(t, set.Check(), want)
 	}
 }
 

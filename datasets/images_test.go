@@ -53,7 +53,7 @@ func TestTake(t *testing.T) {
 }
 
 func TestChannelStatsOfNoImages(t *testing.T) {
-	requirePanic(t, func() { FitChannelStats(someImages(3), []int{}) })
+	must.Panic(t, func() { FitChannelStats(someImages(3), []int{}) }, "datasets: ")
 }
 
 // Mean and standard deviation against sums over all pixels, written out.

@@ -73,7 +73,7 @@ func TestRandomSplitsEqualScikitLearn(t *testing.T) {
 }
 
 func TestRandomSplitsRefusesTooFewRows(t *testing.T) {
-	requirePanic(t, func() { RandomSplits(1, 1) })
+	must.Panic(t, func() { RandomSplits(1, 1) }, "datasets: ")
 }
 
 // Appending to one part must not overwrite the other.
@@ -100,5 +100,5 @@ func TestGapSplits(t *testing.T) {
 	if got := GapSplits(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	requirePanic(t, func() { GapSplits(&Regression{N: 2, D: 1, X: []float64{1, 2}}) })
+	must.Panic(t, func() { GapSplits(&Regression{N: 2, D: 1, X: []float64{1, 2}}) }, "datasets: ")
 }

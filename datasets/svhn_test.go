@@ -50,16 +50,13 @@ func TestSVHN(t *testing.T) {
 	x, y := svhnVariables(want)
 	plain := x
 	plain.plain = true
-	for _, c := range []struct {
-		name string
-		data []byte
-	}{
-		{"labels stored as bytes", matOf(x, y)},
-		{"labels first", matOf(y, x)},
-		{"not compressed", matOf(plain, y)},
+	for name, data := range map[string][]byte{
+		"labels stored as bytes": matOf(x, y),
+		"labels first":           matOf(y, x),
+		"not compressed":         matOf(plain, y),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			set, file := tinySVHN(c.data)
+		t.Run(name, func(t *testing.T) {
+			set, file := tinySVHN(data)
 			got := must.Get(set.load(context.Background(), folderOf(t, file), "SVHN tiny"))(t)
 			requireSameImages(t, want, got)
 			if got.Name != "SVHN tiny" || len(got.Classes) != 10 || got.Classes[got.Labels[1]] != "9" {

@@ -36,15 +36,16 @@ func energyPaths(l dul.Density, conv bool) map[string]string {
 // components: the recorded one where that is known, else half a component more
 // than there are.
 func fractionOf(c fixtures.Case) float64 {
-	for _, known := range []struct {
-		name     string
-		fraction float64
-	}{
-		{"linear_k1.", 0.01}, {"linear_k2.", 0.3}, {"linear_k5.", 0.5},
-		{"conv_k3s1p1_c3_", 0.0125}, {"conv_k3s2p1_", 0.4}, {"conv_k1s2_", 0.5},
+	for name, fraction := range map[string]float64{
+		"linear_k1.":      0.01,
+		"linear_k2.":      0.3,
+		"linear_k5.":      0.5,
+		"conv_k3s1p1_c3_": 0.0125,
+		"conv_k3s2p1_":    0.4,
+		"conv_k1s2_":      0.5,
 	} {
-		if strings.Contains(c.Name, known.name) {
-			return known.fraction
+		if strings.Contains(c.Name, name) {
+			return fraction
 		}
 	}
 	components, x := c.Array("p_energy_model__v").Dims[0], c.Array("x").Dims

@@ -42,18 +42,14 @@ func TestOpenRunsAGraph(t *testing.T) {
 // Where no plugin is installed, and for short trainings everywhere, the mode of the Go backend is that for the work.
 func TestOpenForWork(t *testing.T) {
 	t.Setenv(ConfigVariable, "")
-	for _, c := range []struct {
-		name string
-		work Work
-		want string
-	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, goParallel}, {"short trainings", ShortTrainings, GoSequential}} {
-		t.Run(c.name, func(t *testing.T) {
-			backend, line := must.Get2(OpenFor(c.work))(t)
-			if backend.String() != "go" && c.work != ShortTrainings {
+	for work, want := range map[Work]string{SmallNetworks: GoSequential, Images: goParallel, ShortTrainings: GoSequential} {
+		t.Run(fmt.Sprint("work ", work), func(t *testing.T) {
+			backend, line := must.Get2(OpenFor(work))(t)
+			if backend.String() != "go" && work != ShortTrainings {
 				t.Skip("a plugin is installed")
 			}
-			if got := Describe(backend).Backend; got != c.want || !strings.Contains(line, c.want) {
-				t.Errorf("described as %q in %q, want %q", got, line, c.want)
+			if got := Describe(backend).Backend; got != want || !strings.Contains(line, want) {
+				t.Errorf("described as %q in %q, want %q", got, line, want)
 			}
 		})
 	}

@@ -150,12 +150,12 @@ func TestPixelwiseWithoutLikelihood(t *testing.T) {
 //
 // with E the energy of N(0, Sigma): an energy model that is fitted with weights.
 func TestLaplaceVarianceIsAWeightedEnergy(t *testing.T) {
-	for _, known := range []struct {
-		name  string
-		alpha float64
-	}{{"logistic_laplace_a", 0.5}, {"logistic_laplace_b", 2}} {
-		t.Run(known.name, func(t *testing.T) {
-			c := fixtures.Open(t, known.name)
+	for name, alpha := range map[string]float64{
+		"logistic_laplace_a": 0.5,
+		"logistic_laplace_b": 2,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fixtures.Open(t, name)
 			x, w := c.Array("X"), c.Array("w_map").Transposed()
 			n, d := x.Dims[0], x.Dims[1]
 			weights := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": x, "w": w}, nil,
@@ -165,7 +165,7 @@ func TestLaplaceVarianceIsAWeightedEnergy(t *testing.T) {
 			fixtures.Compare(t, "weights", weights, c.Column("data_weights"), exact)
 			total, precision := 0.0, mat.NewSymDense(d, nil)
 			for j := range d {
-				precision.SetSym(j, j, known.alpha)
+				precision.SetSym(j, j, alpha)
 			}
 			for i := range n {
 				total += weights.Values[i]

@@ -364,12 +364,9 @@ func mixtureGradients(t *testing.T, v, logDiagonals, logits, x fixtures.Array) [
 //
 // which is the identity that density uncertainty layers rest on (section 2.1).
 func TestBayesianLinearRegressionVarianceIsAnEnergy(t *testing.T) {
-	for _, known := range []struct {
-		name        string
-		alpha, beta float64
-	}{{"bayes_linreg_a", 0.7, 2.5}, {"bayes_linreg_b", 2.0, 0.4}} {
-		t.Run(known.name, func(t *testing.T) {
-			c := fixtures.Open(t, known.name)
+	for name, known := range map[string]struct{ alpha, beta float64 }{"bayes_linreg_a": {0.7, 2.5}, "bayes_linreg_b": {2.0, 0.4}} {
+		t.Run(name, func(t *testing.T) {
+			c := fixtures.Open(t, name)
 			x := c.Array("X")
 			n, d := x.Dims[0], x.Dims[1]
 			inputs := mat.NewDense(n, d, x.Values)

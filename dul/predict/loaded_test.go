@@ -114,29 +114,25 @@ func TestLoadedFilesOfOtherModels(t *testing.T) {
 		return newModel(t, nets.MLP{Layers: layers, Widths: widths}, l, 1)
 	}
 	named := exported(t, of(dul.Density{}, likelihood.Gaussian{}, 20), data)
-	for _, c := range []struct {
-		name string
-		m    *nets.Model
-		want string
-	}{
-		{"another family", of(baselines.MFVI{}, likelihood.Gaussian{}, 20), "the model has variable /model/network/hidden_0/weights_mean, the file"},
-		{"other widths", of(dul.Density{}, likelihood.Gaussian{}, 30), "/model/network/hidden_0/weights is (Float64)[1, 20] in the model"},
-		{"fewer variables", of(baselines.Deterministic{}, likelihood.Gaussian{}, 20), "the file that the model was loaded from has variable /model/network/"},
+	for want, m := range map[string]*nets.Model{
+		"the model has variable /model/network/hidden_0/weights_mean, the file": of(baselines.MFVI{}, likelihood.Gaussian{}, 20),
+		"/model/network/hidden_0/weights is (Float64)[1, 20] in the model":      of(dul.Density{}, likelihood.Gaussian{}, 30),
+		"the file that the model was loaded from has variable /model/network/":  of(baselines.Deterministic{}, likelihood.Gaussian{}, 20),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			must.Do(t, checkpoint.SetTensors(c.m.Store, named))
+		t.Run(want, func(t *testing.T) {
+			must.Do(t, checkpoint.SetTensors(m.Store, named))
 			for range 2 {
-				_, err := predict.Sample(context.Background(), c.m, data.Inputs, predict.Options{})
-				if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "graphFn") {
-					t.Errorf("predicting: the error is %v, want one with %q", err, c.want)
+				_, err := predict.Sample(context.Background(), m, data.Inputs, predict.Options{})
+				if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "graphFn") {
+					t.Errorf("predicting: the error is %v, want one with %q", err, want)
 				}
 			}
 			fit := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: 4, Groups: []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{}}}, Schedule: train.Constant{Start: 1e-3}}}
-			if err := fit.Fit(context.Background(), c.m, data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "graphFn") {
-				t.Errorf("training: the error is %v, want one with %q", err, c.want)
+			if err := fit.Fit(context.Background(), m, data); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "graphFn") {
+				t.Errorf("training: the error is %v, want one with %q", err, want)
 			}
 			other := map[string]*tensors.Tensor{"model/network/other": named["model/network/output/bias"]}
-			must.Err(t, checkpoint.SetTensors(c.m.Store, other), "the file has not")
+			must.Err(t, checkpoint.SetTensors(m.Store, other), "the file has not")
 		})
 	}
 }

@@ -3,6 +3,7 @@ package must
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -59,6 +60,18 @@ func GetErr[T any](_ T, err error) func(t testing.TB, parts ...any) {
 		t.Helper()
 		Err(t, err, parts...)
 	}
+}
+
+// Panic fails the test if f does not panic, or with a reason that lacks the text.
+func Panic(t testing.TB, f func(), text string) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if reason := recover(); reason == nil || !strings.Contains(fmt.Sprint(reason), text) {
+			t.Errorf("the panic is %v, want %q", reason, text)
+		}
+	}()
+	f()
 }
 
 // maxZ bounds the z-scores of statistics tests. A right implementation exceeds 4 standard errors once in 16,000 checks. Seeds are

@@ -39,6 +39,17 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%g: failed %t", got, f.failed)
 		}
 	}
+	for reason, fails := range map[any]bool{"an odd size": false, err: true, nil: true} {
+		f := &failing{TB: t}
+		must.Panic(f, func() {
+			if reason != nil {
+				panic(reason)
+			}
+		}, "odd")
+		if f.failed != fails {
+			t.Errorf("a panic with %v: failed %t", reason, f.failed)
+		}
+	}
 	for z, fails := range map[float64]bool{-3.9: false, 4.1: true, -4.1: true, math.NaN(): true} {
 		f := &failing{TB: t}
 		if must.Z(f, z, "of %d", 1); f.failed != fails {

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"densityuncertainty/environment/must"
 	"errors"
 	"fmt"
 	"image/color"
@@ -45,9 +46,7 @@ func TestExploreMisuseStopsTheCell(t *testing.T) {
 		{"an error", func([]float64) ([]byte, error) { return nil, errors.New("no data") }, exploreSliders, `"band" at [0 1]: no data`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := panicOf(func() { Explore("band", c.draw, c.sliders...) }); !strings.Contains(got, c.want) {
-				t.Errorf("panic %q, want %q", got, c.want)
-			}
+			must.Panic(t, func() { Explore("band", c.draw, c.sliders...) }, c.want)
 		})
 	}
 }
@@ -86,24 +85,14 @@ func TestBitmapValues(t *testing.T) {
 }
 
 func TestBitmapMisuseStopsTheCell(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		call func()
-	}{
-		{"four planes", func() { Colour("x", make([]byte, 4), 1) }},
-		{"no bytes", func() { Colour("x", nil, 1) }},
-		{"no width", func() { Grey("x", []float64{1}, 0, 1) }},
-		{"no whole row", func() { Grey("x", []float64{1, 2, 3}, 2, 1) }},
-		{"no scale", func() { Grey("x", []float64{1}, 1, 0) }},
-		{"a scale of NaN", func() { Grey("x", []float64{1}, 1, math.NaN()) }},
-		{"NaN", func() { Grey("x", []float64{math.NaN()}, 1, 1) }},
-		{"no bitmaps", func() { Bitmaps(1) }},
-		{"no width of bitmaps", func() { Bitmaps(0, Grey("x", []float64{1}, 1, 1)) }},
+	for name, call := range map[string]func(){
+		"four planes": func() { Colour("x", make([]byte, 4), 1) }, "no bytes": func() { Colour("x", nil, 1) },
+		"no width": func() { Grey("x", []float64{1}, 0, 1) }, "no whole row": func() { Grey("x", []float64{1, 2, 3}, 2, 1) },
+		"no scale": func() { Grey("x", []float64{1}, 1, 0) }, "a scale of NaN": func() { Grey("x", []float64{1}, 1, math.NaN()) },
+		"NaN": func() { Grey("x", []float64{math.NaN()}, 1, 1) },
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := panicOf(c.call); !strings.Contains(got, `"x"`) && !strings.Contains(got, "bitmaps of width") {
-				t.Errorf("%s: panic %q", c.name, got)
-			}
-		})
+		t.Run(name, func(t *testing.T) { must.Panic(t, call, `"x"`) })
 	}
+	must.Panic(t, func() { Bitmaps(1) }, "bitmaps of width")
+	must.Panic(t, func() { Bitmaps(0, Grey("x", []float64{1}, 1, 1)) }, "bitmaps of width")
 }

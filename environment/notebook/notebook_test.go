@@ -2,9 +2,9 @@ package notebook
 
 import (
 	"bytes"
+	"densityuncertainty/environment/must"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -12,54 +12,27 @@ import (
 )
 
 func TestQuick(t *testing.T) {
-	for _, c := range []struct {
-		value string
-		want  bool
-	}{
-		{"", true},
-		{"0", true},
-		{"false", true},
-		{"1", false},
-		{"true", false},
-	} {
-		t.Run(c.value, func(t *testing.T) {
-			t.Setenv(fullVariable, c.value)
-			if got := Quick(); got != c.want {
-				t.Errorf("%s=%q: quick = %v, want %v", fullVariable, c.value, got, c.want)
-			}
-		})
+	for value, want := range map[string]bool{"": true, "0": true, "false": true, "1": false, "true": false} {
+		t.Setenv(fullVariable, value)
+		if got := Quick(); got != want {
+			t.Errorf("%s=%q: quick = %v, want %v", fullVariable, value, got, want)
+		}
 	}
 	t.Setenv(fullVariable, "yes please")
-	if message := panicOf(func() { Quick() }); !strings.Contains(message, `"yes please"`) {
-		t.Errorf("bad value: panic %q", message)
-	}
+	must.Panic(t, func() { Quick() }, `"yes please"`)
 }
 
 func TestMust(t *testing.T) {
 	if got := Must(3, nil); got != 3 {
 		t.Errorf("Must = %d", got)
 	}
-	if got := panicOf(func() { Must(3, errors.New("no such file")) }); got != "no such file" {
-		t.Errorf("panic %q", got)
-	}
+	must.Panic(t, func() { Must(3, errors.New("no such file")) }, "no such file")
 }
 
 func TestMisuseStopsTheCell(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		call func()
-		want string
-	}{
-		{"no drawing", func() { SVG([]byte("<html>"), "x") }, "without an <svg>"},
-		{"no description", func() { SVG([]byte("<svg/>"), " ") }, "needs a description"},
-		{"no steps", func() { NewProgress("work", 0) }, "has 0 steps"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := panicOf(test.call); !strings.Contains(got, test.want) {
-				t.Errorf("%s: panic %q, want %q", test.name, got, test.want)
-			}
-		})
-	}
+	must.Panic(t, func() { SVG([]byte("<html>"), "x") }, "without an <svg>")
+	must.Panic(t, func() { SVG([]byte("<svg/>"), " ") }, "needs a description")
+	must.Panic(t, func() { NewProgress("work", 0) }, "has 0 steps")
 }
 
 func TestProgress(t *testing.T) {
@@ -135,15 +108,4 @@ func TestInNotebook(t *testing.T) {
 		t.Errorf("%d messages, %d acknowledged", len(shown), kernel.syncs())
 	}
 	t.Run("Explore", func(t *testing.T) { exploreInNotebook(t, kernel) })
-}
-
-// panicOf returns what the function panicked with, or "".
-func panicOf(f func()) (message string) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			message = fmt.Sprint(reason)
-		}
-	}()
-	f()
-	return ""
 }

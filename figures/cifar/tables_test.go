@@ -104,20 +104,11 @@ func TestWideResNetRows(t *testing.T) {
 	for i, fraction := range ablationFractions {
 		found = append(found, resultsOf(measuring(0.965, 0.011, 0.1*float64(i+1), 0.001), seeded(onWide.experiment, paperSeeds).Of(ten, mixture(fraction)))...)
 	}
-	for _, c := range []struct{ table, row, want string }{
-		{"rank1-ablation", "Rank-1 Mixture (1.25%)", "*0.1000 ± 0.0010*, better"},
-		{"rank1-ablation", "Rank-1 Mixture (2.5%)", "0.2000 ± 0.0010, worse"},
-		{"rank1-ablation", "Rank-1 Mixture (20%)", "0.5000 ± 0.0010, worse"},
-		{"cifar10-wrn", "Rank-1 Mixture (1.25%)", "0.1000 ± 0.0010, better"},
-	} {
-		if got := figtest.Cell(t, tableOf(t, c.table, found...), c.row, "NLL"); got != c.want {
-			t.Errorf("%s, %s: %s, want %s", c.table, c.row, got, c.want)
-		}
-	}
-	full := tableOf(t, "cifar10-wrn", resultsOf(measuring(0.965, 0.011, 0.119, 0.001), seeded(onWide.experiment, paperSeeds).Of(ten, methods.Density))...)
-	if got := figtest.Cell(t, full, "Density Uncertainty", "NLL"); got != "0.1190 ± 0.0010, agrees" {
-		t.Errorf("beside the paper's full-rank LDL: %s", got)
-	}
+	figtest.Cells(t, tableOf(t, "rank1-ablation", found...), [][3]string{
+		{"Rank-1 Mixture (1.25%)", "NLL", "*0.1000 ± 0.0010*, better"}, {"Rank-1 Mixture (2.5%)", "NLL", "0.2000 ± 0.0010, worse"}, {"Rank-1 Mixture (20%)", "NLL", "0.5000 ± 0.0010, worse"},
+	})
+	found = append(found, resultsOf(measuring(0.965, 0.011, 0.119, 0.001), seeded(onWide.experiment, paperSeeds).Of(ten, methods.Density))...) // beside the paper's full-rank LDL
+	figtest.Cells(t, tableOf(t, "cifar10-wrn", found...), [][3]string{{"Rank-1 Mixture (1.25%)", "NLL", "*0.1000 ± 0.0010*, better"}, {"Density Uncertainty", "NLL", "0.1190 ± 0.0010, agrees"}})
 }
 
 func TestResultsWithoutMetrics(t *testing.T) {
@@ -170,14 +161,11 @@ func TestGrids(t *testing.T) {
 
 // The table has what the authors' code does differently from the text.
 func TestFidelities(t *testing.T) {
-	table := tableOf(t, "cifar-fidelities")
-	for _, c := range []struct{ row, paper, released string }{
-		{"Method.Layers.InitStd", "0.001", "0.0001"}, {"Recipe.LogLikelihoodScale", "1", "0.01"}, {"Task.Data.ReleasedStats", "false", "true"},
-	} {
-		if p, r := figtest.Cell(t, table, c.row, "paper's text"), figtest.Cell(t, table, c.row, "authors' code"); p != c.paper || r != c.released {
-			t.Errorf("%s is %s and %s, want %s and %s", c.row, p, r, c.paper, c.released)
-		}
-	}
+	const text, code = "paper's text", "authors' code"
+	figtest.Cells(t, tableOf(t, "cifar-fidelities"), [][3]string{
+		{"Method.Layers.InitStd", text, "0.001"}, {"Method.Layers.InitStd", code, "0.0001"}, {"Recipe.LogLikelihoodScale", text, "1"}, {"Recipe.LogLikelihoodScale", code, "0.01"},
+		{"Task.Data.ReleasedStats", text, "false"}, {"Task.Data.ReleasedStats", code, "true"},
+	})
 }
 
 // Heads count: in the place of 64*10 + 10 numbers SNGP has 2*128 for the normalisation and 1024*10 + 10. For 10 classes DUE has
@@ -290,13 +278,9 @@ func TestRunOnTheSample(t *testing.T) {
 	}
 }
 
-// resultsOf are made-up results of experiments, all on one device.
+// resultsOf are made-up results of experiments.
 func resultsOf(measure func(e experiment.Experiment) map[string]float64, lists ...experiment.Experiments) []experiment.Result {
-	var all []experiment.Result
-	for _, e := range slices.Concat(lists...) {
-		all = append(all, experiment.Result{ID: e.ID(), Group: e.Group(), Seed: e.Seed, Metrics: measure(e), Device: "card"}.Of(e))
-	}
-	return all
+	return figtest.Results(slices.Concat(lists...), measure)
 }
 
 // measuring makes metrics whose mean over 3 seeds is the given one, with the standard deviation sd.

@@ -161,12 +161,7 @@ func TestCurves(t *testing.T) {
 	if !reflect.DeepEqual([][]float64{mean, std, low, {noise}}, [][]float64{keptMean, keptStd, p.FunctionQuantile(0.025), {p.NoiseDeviation()}}) {
 		t.Errorf("the curves are %+v", p)
 	}
-	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, "another store") {
-			t.Errorf("it panicked with %s", said)
-		}
-	}()
-	p.FunctionQuantile(0.1)
+	must.Panic(t, func() { p.FunctionQuantile(0.1) }, "another store")
 }
 
 // curves puts the moments and some quantiles of the function into Extra, and drops the draws that they are of.

@@ -29,47 +29,38 @@ func untrained(t *testing.T, folder string) experiment.Engine {
 	return experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(_ float64, note string) { t.Errorf("trained again: %s", note) }}
 }
 
-// What a store has is not trained again, and comes back as it was, also under another name.
+// What a store has is not trained again, and comes back as it was, also under another name: results, and predictions bit by bit, with the
+// data of their experiment.
 func TestStoreKeepsResults(t *testing.T) {
-	folder, list := t.TempDir(), allSplits(adapted(t, dul.Density{}))
-	first := stored(t, folder, list...)
+	folder, ctx := t.TempDir(), context.Background()
+	list := append(allSplits(adapted(t, dul.Density{})), transformer(t, dul.Density{}))
+	made, first := must.Get(experiment.Run(ctx, list...))(t), stored(t, folder, list...)
 	renamed := list.Change(func(e *experiment.Experiment) { e.Method.Name = "other" })
-	again := must.Get(untrained(t, folder).Run(context.Background(), renamed...))(t)
+	again := must.Get(untrained(t, folder).Run(ctx, renamed...))(t)
 	if len(again) != len(first) {
 		t.Fatalf("%d results, want %d", len(again), len(first))
 	}
-	for i := range first {
+	for i, e := range list {
 		if again[i].Difference(first[i]) != "" || again[i].Method != "other" || again[i].Backend != first[i].Backend || !again[i].Finished.Equal(first[i].Finished) {
 			t.Errorf("result %d is %+v, was %+v", i, again[i], first[i])
 		}
-	}
-	if entries := must.Get(os.ReadDir(filepath.Join(folder, ".work")))(t); len(entries) != 0 {
-		t.Errorf("there are still %v", entries)
-	}
-	groups := string(must.Get(os.ReadFile(filepath.Join(folder, "groups.jsonl")))(t))
-	if strings.Count(groups, "\n") != 1 || !strings.Contains(groups, list[0].Group()) || !strings.Contains(groups, "dul.Density") {
-		t.Errorf("the groups are %s", groups)
-	}
-}
-
-// Predictions come back bit by bit, with the data of their experiment.
-func TestPredictionsAreKept(t *testing.T) {
-	folder, ctx := t.TempDir(), context.Background()
-	list := append(allSplits(adapted(t, dul.Density{})), transformer(t, dul.Density{}))
-	made := must.Get(experiment.Run(ctx, list...))(t)
-	first := stored(t, folder, list...)
-	for i, e := range list {
-		p, want := must.Get(first[i].Predictions())(t), must.Get(made[i].Predictions())(t)
+		p, want := must.Get(again[i].Predictions())(t), must.Get(made[i].Predictions())(t)
 		if !reflect.DeepEqual(p.Sets, want.Sets) || p.Unit != want.Unit || p.Zero != want.Zero || p.Split != e.Split {
 			t.Errorf("the predictions of %v have changed in the store", e)
 		}
 		if d := must.Get(p.Data(ctx))(t); len(d.Sets) != len(p.Sets) {
 			t.Errorf("the data of %v have %d sets", e, len(d.Sets))
 		}
-		again := must.Get(experiment.Measure(e, p))(t)
-		if !reflect.DeepEqual(again, first[i].Metrics) {
-			t.Errorf("measured again: %v, want %v", again, first[i].Metrics)
+		if measured := must.Get(experiment.Measure(e, p))(t); !reflect.DeepEqual(measured, first[i].Metrics) {
+			t.Errorf("measured again: %v, want %v", measured, first[i].Metrics)
 		}
+	}
+	if entries := must.Get(os.ReadDir(filepath.Join(folder, ".work")))(t); len(entries) != 0 {
+		t.Errorf("there are still %v", entries)
+	}
+	groups := string(must.Get(os.ReadFile(filepath.Join(folder, "groups.jsonl")))(t))
+	if strings.Count(groups, "\n") != 2 || !strings.Contains(groups, list[0].Group()) || !strings.Contains(groups, "dul.Density") {
+		t.Errorf("the groups are %s", groups)
 	}
 }
 

@@ -32,14 +32,10 @@ func TestGapRatios(t *testing.T) {
 // The numbers of the stored runs, some of which figures/README.md has too.
 func TestDistanceTable(t *testing.T) {
 	table := must.Get(distanceTable(must.Get(committed())(t)))(t)
-	for _, c := range []struct{ row, column, want string }{
+	figtest.Cells(t, table, [][3]string{
 		{"Density Uncertainty", "Moons: far away", "0.069 ± 0.009"}, {"Deep Ensemble", "Moons: at data", "0.001 ± 0.000"},
 		{"DUE", "Cubic: gap ratio", "1.13 ± 0.05"}, {"Deterministic", "Cubic: gap ratio", "not measured"},
-	} {
-		if got := figtest.Cell(t, table, c.row, c.column); got != c.want {
-			t.Errorf("%s, %s: %q, want %q", c.row, c.column, got, c.want)
-		}
-	}
+	})
 }
 
 // passedOff trains experiments, which must be of one preset, for a few steps, and passes the results off as theirs.

@@ -8,22 +8,33 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
-// verdictOn is the verdict on the claim of a kind that begins with some words, in a setting, and its evidence.
-func verdictOn(t *testing.T, kind func(*tables.Index) ([]tables.Claim, error), lines []experiment.Result, begins, setting string) (verdict, evidence string) {
+// A judged is a verdict that results lead to, with a part of its evidence.
+type judged struct {
+	name, verdict, evidence string
+	lines                   []experiment.Result
+}
+
+// judge checks the verdicts on the claim of a kind that begins with some words, in a setting.
+func judge(t *testing.T, kind func(*tables.Index) ([]tables.Claim, error), begins, setting string, cases ...judged) {
 	t.Helper()
-	claims := must.Get(kind(tables.Of(lines)))(t)
-	i := slices.IndexFunc(claims, func(c tables.Claim) bool {
-		return strings.HasPrefix(c.Claim, begins) && c.In == setting
-	})
-	if i < 0 {
-		t.Fatalf("there is no claim %q in the settings %s", begins, setting)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			claims := must.Get(kind(tables.Of(c.lines)))(t)
+			i := slices.IndexFunc(claims, func(of tables.Claim) bool { return strings.HasPrefix(of.Claim, begins) && of.In == setting })
+			if i < 0 {
+				t.Fatalf("there is no claim %q in the settings %s", begins, setting)
+			}
+			if got := claims[i]; got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
+				t.Errorf("%s: %s, want %s: %s", got.Verdict, got.Evidence, c.verdict, c.evidence)
+			}
+		})
 	}
-	return claims[i].Verdict, claims[i].Evidence
 }
 
 // A set is won where density is significantly better than each other method, and lost where it is significantly worse
@@ -39,7 +50,7 @@ func TestBestOnMost(t *testing.T) {
 				if v == 0 {
 					v = others
 				}
-				lines = append(lines, made(s.Of(Data{Name: dataset}, m), level(v))...)
+				lines = append(lines, figtest.Results(s.Of(Data{Name: dataset}, m), level(v))...)
 			}
 		}
 		return lines
@@ -62,31 +73,18 @@ func TestBestOnMost(t *testing.T) {
 		}
 		return lines
 	}
-	const claim = "Density uncertainty is best in NLL"
-	for _, c := range []struct {
-		name              string
-		lines             []experiment.Result
-		verdict, evidence string
-	}{
-		{"nothing", nil, tables.NotRun, ""},
-		{"a method is missing", on(text, 1, 2, 2, "yacht")[20:], tables.NotRun, ""},
-		{"six won", on(text, 1, 2, 2, sets...), tables.Holds, "best on 6 of 6"},
-		{"five won", on(text, 1, 2, 2, sets[1:]...), report.NotSignificant, "best on 5 of 5"},
-		{"three lost", on(text, 2, 1, 3, sets[:3]...), report.NotSignificant, "worse than Rank-1 BNN on 3 of 3"},
-		{"four lost", on(text, 2, 1, 3, sets[:4]...), tables.DoesNotHold, "worse than Rank-1 BNN on 4 of 4"},
-		{"three lost and one diverged", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht"))), tables.DoesNotHold,
-			"worse than Rank-1 BNN on 4 of 4"},
-		{"behind by the mean alone", barely(sets...), report.NotSignificant, "best on none of 6, worse than another on none"},
-		{"other settings", on(releasedGrid(withoutYear()...), 1, 2, 2, sets...), tables.NotRun, ""},
-		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), tables.NotRun, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			verdict, evidence := verdictOn(t, claimsOfBest, c.lines, claim, "paper's text")
-			if verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
-				t.Errorf("%s: %s, want %s: %s", verdict, evidence, c.verdict, c.evidence)
-			}
-		})
-	}
+	judge(t, claimsOfBest, "Density uncertainty is best in NLL", "paper's text", []judged{
+		{"nothing", tables.NotRun, "", nil},
+		{"a method is missing", tables.NotRun, "", on(text, 1, 2, 2, "yacht")[20:]},
+		{"six won", tables.Holds, "best on 6 of 6", on(text, 1, 2, 2, sets...)},
+		{"five won", report.NotSignificant, "best on 5 of 5", on(text, 1, 2, 2, sets[1:]...)},
+		{"three lost", report.NotSignificant, "worse than Rank-1 BNN on 3 of 3", on(text, 2, 1, 3, sets[:3]...)},
+		{"four lost", tables.DoesNotHold, "worse than Rank-1 BNN on 4 of 4", on(text, 2, 1, 3, sets[:4]...)},
+		{"three lost and one diverged", tables.DoesNotHold, "worse than Rank-1 BNN on 4 of 4", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht")))},
+		{"behind by the mean alone", report.NotSignificant, "best on none of 6, worse than another on none", barely(sets...)},
+		{"other settings", tables.NotRun, "", on(releasedGrid(withoutYear()...), 1, 2, 2, sets...)},
+		{"the heating load, which the paper does not have", tables.NotRun, "", on(text, 1, 2, 2, "energy")},
+	}...)
 }
 
 func TestGrounding(t *testing.T) {
@@ -95,28 +93,18 @@ func TestGrounding(t *testing.T) {
 		if wide { // differences of -0.5 and 0.5 in turn
 			measured = spread(density, 0, 1)
 		}
-		return append(made(of(methods.Density, "yacht"), measured), made(of(methods.DensityConstant, "yacht"), level(control))...)
+		return append(figtest.Results(of(methods.Density, "yacht"), measured), figtest.Results(of(methods.DensityConstant, "yacht"), level(control))...)
 	}
-	lost := append(made(of(methods.Density, "naval"), level(1)), made(of(methods.DensityConstant, "naval"), level(1))...)
+	lost := append(figtest.Results(of(methods.Density, "naval"), level(1)), figtest.Results(of(methods.DensityConstant, "naval"), level(1))...)
 	for i := range lost[:20] {
 		lost[i].Diverged, lost[i].Metrics = true, nil
 	}
-	for _, c := range []struct {
-		name    string
-		lines   []experiment.Result
-		verdict string
-	}{
-		{"better, and diverged alone elsewhere", append(pair(1, 2, false), lost...), tables.Mixed},
-		{"either way, and diverged alone elsewhere", append(pair(1, 1, true), lost...), tables.DoesNotHold},
-		{"not all splits", pair(1, 2, false)[1:], tables.NotRun},
-		{"nothing", nil, tables.NotRun}, {"better", pair(1, 2, false), tables.Holds}, {"worse", pair(2, 1, false), tables.DoesNotHold}, {"either way", pair(1, 1, true), report.NotSignificant},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
-				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
-			}
-		})
-	}
+	judge(t, claimsOfControls, "A variance that follows", "paper's text", []judged{
+		{"better, and diverged alone elsewhere", tables.Mixed, "", append(pair(1, 2, false), lost...)},
+		{"either way, and diverged alone elsewhere", tables.DoesNotHold, "", append(pair(1, 1, true), lost...)},
+		{"not all splits", tables.NotRun, "", pair(1, 2, false)[1:]}, {"nothing", tables.NotRun, "", nil}, {"better", tables.Holds, "", pair(1, 2, false)},
+		{"worse", tables.DoesNotHold, "", pair(2, 1, false)}, {"either way", report.NotSignificant, "", pair(1, 1, true)},
+	}...)
 }
 
 func TestInBetween(t *testing.T) {
@@ -127,23 +115,12 @@ func TestInBetween(t *testing.T) {
 				return map[string]float64{experiment.MetricNLL: 1, experiment.MetricCoverage: 0.9, experiment.MetricSpearman: rank * uneven(e)}
 			}
 		}
-		return append(made(gaps.Of(Data{Name: "yacht", Kind: Gap}, methods.Density), scores(density)), made(gaps.Of(Data{Name: "yacht", Kind: Gap}, methods.DensityConstant), scores(constant))...)
+		return append(figtest.Results(gaps.Of(Data{Name: "yacht", Kind: Gap}, methods.Density), scores(density)), figtest.Results(gaps.Of(Data{Name: "yacht", Kind: Gap}, methods.DensityConstant), scores(constant))...)
 	}
-	lost := append(made(gaps.Of(Data{Name: "boston", Kind: Gap}, methods.Density), level(1)), made(gaps.Of(Data{Name: "boston", Kind: Gap}, methods.DensityConstant), level(1))...)
+	lost := append(figtest.Results(gaps.Of(Data{Name: "boston", Kind: Gap}, methods.Density), level(1)), figtest.Results(gaps.Of(Data{Name: "boston", Kind: Gap}, methods.DensityConstant), level(1))...)
 	lost[0].Diverged, lost[0].Metrics = true, nil
-	for _, c := range []struct {
-		name, verdict, evidence string
-		lines                   []experiment.Result
-	}{
-		{"higher", tables.Holds, "rank correlation higher on 1, lower on 0 of 1", lines(0.5, 0.1)},
-		{"diverged alone elsewhere", tables.Mixed, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, claimsOfGaps, c.lines, "Between the training inputs", "paper's text"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
-				t.Errorf("%s: %s, want %s: %s", verdict, evidence, c.verdict, c.evidence)
-			}
-		})
-	}
+	judge(t, claimsOfGaps, "Between the training inputs", "paper's text", judged{"higher", tables.Holds, "rank correlation higher on 1, lower on 0 of 1", lines(0.5, 0.1)},
+		judged{"diverged alone elsewhere", tables.Mixed, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)})
 }
 
 // startsScored are the runs of a search over initial deviations on a data set, with the NLLs of those with SGD.
@@ -153,7 +130,7 @@ func startsScored(dataset string, of map[float64]float64) (list []experiment.Res
 		if c.optimizer == adam {
 			nll = -c.noise // with which the text's start is the best
 		}
-		list = append(list, made(c.heldOut(Data{Name: dataset}, methods.Density), func(e experiment.Experiment) map[string]float64 {
+		list = append(list, figtest.Results(c.heldOut(Data{Name: dataset}, methods.Density), func(e experiment.Experiment) map[string]float64 {
 			return map[string]float64{experiment.MetricNLL: nll * uneven(e)}
 		})...)
 	}
@@ -175,22 +152,13 @@ func TestLowerStart(t *testing.T) {
 			r.Metrics[experiment.MetricNLL]++
 		}
 	}
-	for _, c := range []struct {
-		name, verdict, evidence string
-		lines                   []experiment.Result
-	}{
+	judge(t, claimsOfStarts, "Initial deviations below", "", []judged{
 		{"nothing", tables.NotRun, "", nil},
-		{"full runs, which are measured on test examples", tables.NotRun, "", made(of(methods.Density, "yacht"), level(1))},
+		{"full runs, which are measured on test examples", tables.NotRun, "", figtest.Results(of(methods.Density, "yacht"), level(1))},
 		{"lower ones are worse", tables.Holds, "better in 3, worse in 0 of 3 comparisons", worseBelow},
 		{"both", tables.Mixed, "better in 1, worse in 2 of 3", startsScored("yacht", map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
 		{"the text's start diverged alone", tables.DoesNotHold, "better in 0, worse in 3 of 3", lost},
 		{"all differences are equal", report.NotSignificant, "better in 0, worse in 0 of 3 comparisons with lower ones; all differences are equal in 3, so that there is no test", shifted},
 		{"and elsewhere lower ones are worse", tables.Mixed, "better in 3, worse in 3 of 6", slices.Concat(worseBelow, lost)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := must.Get(claimsOfStarts(tables.Of(c.lines)))(t)[0]; got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
-				t.Errorf("%s: %s, want %s: %s", got.Verdict, got.Evidence, c.verdict, c.evidence)
-			}
-		})
-	}
+	}...)
 }

@@ -15,59 +15,46 @@ import (
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/paper"
-	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
-
-// check compares cells of a table.
-func check(t *testing.T, table report.Table, cells [][3]string) {
-	t.Helper()
-	for _, c := range cells {
-		t.Run(place(c[0], c[1]), func(t *testing.T) {
-			if got := figtest.Cell(t, table, c[0], c[1]); got != c[2] {
-				t.Errorf("\n got %s\nwant %s", got, c[2])
-			}
-		})
-	}
-}
 
 func TestNLLCells(t *testing.T) {
 	yacht := of(methods.Density, "yacht")
 	const best = "*2.65 ± 0.10*, agrees"
 	// Runs with other settings in the same store, which must not enter a cell.
-	foreign := made(yacht, spread(2.65, 2.5, 0.1))
+	foreign := figtest.Results(yacht, spread(2.65, 2.5, 0.1))
 	for _, change := range []func(*experiment.Experiment){
 		func(e *experiment.Experiment) { e.Recipe.Epochs = 50 },
 		func(e *experiment.Experiment) { e.Method.Layers = dul.Density{Clip: true} },
 		func(e *experiment.Experiment) { e.Task.Data = Data{Name: "yacht", Kind: Random} },
 		func(e *experiment.Experiment) { e.Seed = 99 },
 	} {
-		foreign = append(foreign, made(yacht[:1].Change(change), level(1000))...)
+		foreign = append(foreign, figtest.Results(yacht[:1].Change(change), level(1000))...)
 	}
 	for _, c := range []struct {
 		name  string
 		lines []experiment.Result
 		want  string
 	}{
-		{"agrees", made(yacht, spread(2.65, 2.5, 0.1)), best},
-		{"part of the splits", made(yacht[:2], spread(2.6, 2.5, 0.1)), "2.60 ± 0.14 (n=2 of 20), agrees"},
+		{"agrees", figtest.Results(yacht, spread(2.65, 2.5, 0.1)), best},
+		{"part of the splits", figtest.Results(yacht[:2], spread(2.6, 2.5, 0.1)), "2.60 ± 0.14 (n=2 of 20), agrees"},
 		{"foreign runs", foreign, best},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := must.Get(nllTable(tables.Of(c.lines)))(t)
-			check(t, table, [][3]string{{"Yacht Hydrodynamics, ours", "Density Uncertainty", c.want}, {"Yacht Hydrodynamics, paper", "Density Uncertainty", "2.593 ± 0.067"}})
+			figtest.Cells(t, table, [][3]string{{"Yacht Hydrodynamics, ours", "Density Uncertainty", c.want}, {"Yacht Hydrodynamics, paper", "Density Uncertainty", "2.593 ± 0.067"}})
 		})
 	}
 }
 
 // Methods that the paper leaves out have no number of the paper. Of methods and data sets that were not run it is said once.
 func TestRowsAndColumns(t *testing.T) {
-	lines := append(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Density, "energy"), level(2.5))...)
+	lines := append(figtest.Results(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), figtest.Results(of(methods.Density, "energy"), level(2.5))...)
 	table := must.Get(nllTable(tables.Of(lines)))(t)
 	if got, want := table.Columns, []string{"Data set", methods.Density.Name, methods.SNGP.Name}; !slices.Equal(got, want) || len(table.Rows) != 3 {
 		t.Errorf("columns %q, want %q; %d rows, want 3", got, want, len(table.Rows))
 	}
-	check(t, table, [][3]string{
+	figtest.Cells(t, table, [][3]string{
 		{"Yacht Hydrodynamics, ours", methods.SNGP.Name, "*1.90 ± 0.10*"}, {"Yacht Hydrodynamics, paper", methods.SNGP.Name, "–"},
 		{"Yacht Hydrodynamics, ours", methods.Density.Name, "not run"}, {"Energy Efficiency (heating), ours", methods.Density.Name, "*2.50 ± 0.10*"},
 	})
@@ -80,17 +67,17 @@ func TestRowsAndColumns(t *testing.T) {
 
 // Where no runs are asked for, as of SNGP on the large sets, it is not said that they are missing.
 func TestNothingAskedFor(t *testing.T) {
-	lines := slices.Concat(made(of(methods.SNGP, "yacht"), level(1)), made(of(methods.MFVI, "kin8nm"), func(experiment.Experiment) map[string]float64 {
+	lines := slices.Concat(figtest.Results(of(methods.SNGP, "yacht"), level(1)), figtest.Results(of(methods.MFVI, "kin8nm"), func(experiment.Experiment) map[string]float64 {
 		return map[string]float64{experiment.MetricCRPS: 1}
 	}))
-	check(t, must.Get(scoresTable(tables.Of(lines)))(t), [][3]string{{"CRPS, Kin8nm", "SNGP", ""}, {"CRPS, Yacht Hydrodynamics", "SNGP", "not measured"}})
-	check(t, must.Get(tuningTable(tables.Of(nil)))(t), [][3]string{{"random splits, Kin8nm", "SNGP", ""}, {"random splits, Kin8nm", "MFVI", ""}})
+	figtest.Cells(t, must.Get(scoresTable(tables.Of(lines)))(t), [][3]string{{"CRPS, Kin8nm", "SNGP", ""}, {"CRPS, Yacht Hydrodynamics", "SNGP", "not measured"}})
+	figtest.Cells(t, must.Get(tuningTable(tables.Of(nil)))(t), [][3]string{{"random splits, Kin8nm", "SNGP", ""}, {"random splits, Kin8nm", "MFVI", ""}})
 }
 
 // A lowest mean is told where all methods were run.
 func TestDensityTable(t *testing.T) {
-	table := must.Get(densityTable(tables.Of(made(of(methods.Density, "wine"), level(1)))))(t)
-	check(t, table, [][3]string{{"NLL, Wine Quality Red", "lowest mean with the text's", "–"}})
+	table := must.Get(densityTable(tables.Of(figtest.Results(of(methods.Density, "wine"), level(1)))))(t)
+	figtest.Cells(t, table, [][3]string{{"NLL, Wine Quality Red", "lowest mean with the text's", "–"}})
 	if len(table.Rows) != 2 || len(table.NotRun) != 19 {
 		t.Errorf("%d rows, want 2; not run are %q", len(table.Rows), table.NotRun)
 	}
@@ -146,7 +133,7 @@ func TestDatasetsTable(t *testing.T) {
 			}
 		}
 	}
-	check(t, table, [][3]string{{"Year Prediction MSD", "Size", "not measured"}, {"Energy Efficiency (heating)", "Size (paper)", "–"}, {"Energy Efficiency (heating)", "Size", "768"}})
+	figtest.Cells(t, table, [][3]string{{"Year Prediction MSD", "Size", "not measured"}, {"Energy Efficiency (heating)", "Size (paper)", "–"}, {"Energy Efficiency (heating)", "Size", "768"}})
 }
 
 // MFVI on protein was not run, wine only in part, and an ensemble on one split less for 4000 epochs, where it is not drawn.
@@ -167,7 +154,7 @@ func TestFigures(t *testing.T) {
 	experiments = slices.DeleteFunc(experiments, func(e experiment.Experiment) bool { // these were added after the pictures
 		return slices.ContainsFunc(laterMethods, e.Method.Equal) || slices.ContainsFunc(addedMethods, e.Method.Equal) && !slices.Contains(SmallDatasets(), e.Task.Name)
 	})
-	lines := made(experiments, func(e experiment.Experiment) map[string]float64 {
+	lines := figtest.Results(experiments, func(e experiment.Experiment) map[string]float64 {
 		v := 3 - 0.1*float64(len(e.Method.Name)) + 0.1*rng.NormFloat64()
 		return map[string]float64{experiment.MetricNLL: v, experiment.MetricRMSE: (v + 3) / 10 * e.Task.Data.(Data).MeanError(e.Split)}
 	})
@@ -223,18 +210,18 @@ func TestConformal(t *testing.T) {
 // to each side.
 func TestEnergyTable(t *testing.T) {
 	lines := slices.Concat(
-		made(of(methods.DensityConstant, "yacht"), spread(2, 0, 0.1)),
-		made(of(methods.DensityDiagonal, "yacht"), spread(2, 0, 0.12)),
-		made(of(methods.Density, "yacht"), spread(1.9, 0, 0.12)),
-		made(of(methods.DensityMixture, "yacht"), spread(2.1, 0, 0.12)),
-		made(of(methods.DensityConstant, "wine")[1:], level(1)), // a split is missing
-		made(of(methods.Density, "wine"), level(0.5)),
-		made(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), // t = 0.045 / 0.0206 = 2.19, p = 0.042, and twice that among four
-		made(of(methods.Density, "boston"), spread(1.955, 0, 0.15)),
+		figtest.Results(of(methods.DensityConstant, "yacht"), spread(2, 0, 0.1)),
+		figtest.Results(of(methods.DensityDiagonal, "yacht"), spread(2, 0, 0.12)),
+		figtest.Results(of(methods.Density, "yacht"), spread(1.9, 0, 0.12)),
+		figtest.Results(of(methods.DensityMixture, "yacht"), spread(2.1, 0, 0.12)),
+		figtest.Results(of(methods.DensityConstant, "wine")[1:], level(1)), // a split is missing
+		figtest.Results(of(methods.Density, "wine"), level(0.5)),
+		figtest.Results(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), // t = 0.045 / 0.0206 = 2.19, p = 0.042, and twice that among four
+		figtest.Results(of(methods.Density, "boston"), spread(1.955, 0, 0.15)),
 	)
 	table := must.Get(energyTable(tables.Of(lines)))(t)
 	const bound = "Density Uncertainty differs by at most"
-	check(t, table, [][3]string{
+	figtest.Cells(t, table, [][3]string{
 		{"paper's text, Yacht Hydrodynamics", "Density, constant", "2.00 ± 0.10"},
 		{"paper's text, Yacht Hydrodynamics", "Density, diagonal", "2.00 ± 0.12, not significant"},
 		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*1.90 ± 0.12*, better"},
@@ -267,31 +254,22 @@ func TestGapTable(t *testing.T) {
 		}
 	}
 	x := tables.Of(slices.Concat(
-		made(in(methods.Density), measured(2)),
-		made(in(methods.Rank1), func(e experiment.Experiment) map[string]float64 { // lower on the first two gaps
+		figtest.Results(in(methods.Density), measured(2)),
+		figtest.Results(in(methods.Rank1), func(e experiment.Experiment) map[string]float64 { // lower on the first two gaps
 			return map[string]float64{experiment.MetricNLL: 2.5 * float64(e.Split)}
 		}),
-		made(in(methods.Deterministic), measured(3)),
-		made(in(methods.DUE)[1:], measured(1)),
-		made(of(methods.MFVI, "yacht"), level(1)), // other splits
+		figtest.Results(in(methods.Deterministic), measured(3)),
+		figtest.Results(in(methods.DUE)[1:], measured(1)),
+		figtest.Results(of(methods.MFVI, "yacht"), level(1)), // other splits
 	))
 	table := must.Get(gapTable(x))(t)
-	check(t, table, [][3]string{
+	figtest.Cells(t, table, [][3]string{
 		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, not significant"},
 		{"paper's text, Yacht Hydrodynamics", "Deterministic", "5.5 ± 1.9, worse"}, {"paper's text, Yacht Hydrodynamics", "DUE", "4.0 ± 1.6 (n=5 of 6)"},
 	})
 	d := table.Rows[0].Cells[slices.Index(table.Columns, "Rank-1 BNN")-1].Difference
 	must.Near(t, d.Mean, 1.75, 1e-9, "the difference of Rank-1")
 	must.Near(t, d.High-d.Mean, 5.89, 1e-3, "half the interval of the difference of Rank-1")
-}
-
-// made are made-up results of experiments.
-func made(list experiment.Experiments, measure func(experiment.Experiment) map[string]float64) []experiment.Result {
-	var found []experiment.Result
-	for _, e := range list {
-		found = append(found, experiment.Result{ID: e.ID(), Split: e.Split, Metrics: measure(e)}.Of(e))
-	}
-	return found
 }
 
 // uneven is close to 1. It makes differences vary a little, since differences that are all equal are not tested.
@@ -327,5 +305,3 @@ func runs(t *testing.T, name string) experiment.Experiments {
 	t.Helper()
 	return figtest.Exhibit(t, Exhibits(), name).Runs()
 }
-
-func place(row, column string) string { return row + ", " + column }

@@ -162,24 +162,6 @@ func TestThompson(t *testing.T) {
 	}))(t) // a prediction without draws is no error
 }
 
-// Every experiment can be carried out, and its draws are functions.
-func TestDecisionRuns(t *testing.T) {
-	for name, want := range map[string]int{"where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 18*furtherSeeds + 3*placeSeeds} {
-		list := exhibit(t, name).Runs()
-		ids := map[string]bool{}
-		for k, id := range list.IDs() {
-			ids[id] = true
-			must.Do(t, list[k].Check())
-			if independent := strings.Contains(list[k].Method.Name, "independent"); list[k].Recipe.Coherent == independent {
-				t.Fatalf("%v: draws are functions: %t", list[k], !independent)
-			}
-		}
-		if len(ids) != want {
-			t.Errorf("%s: %d experiments, want %d", name, len(ids), want)
-		}
-	}
-}
-
 // A small decision runs on the engine. One that diverges says so, and has no numbers.
 func TestDecisionOnEngine(t *testing.T) {
 	p := bandit()

@@ -91,19 +91,6 @@ func TestExactFigure(t *testing.T) {
 	}
 }
 
-// Every method and the posterior have the same network, noise and training examples, and all can be carried out.
-func TestExactRuns(t *testing.T) {
-	for name, want := range map[string]int{"where-posterior": 3 * exactSplits, "where-exact": 3*exactSplits + 3*7*exactSplits*exactSeeds, "where-posterior-gaps": 19} {
-		list := exhibit(t, name).Runs()
-		if len(list) != want {
-			t.Errorf("%s: %d runs, want %d", name, len(list), want)
-		}
-		for _, e := range list {
-			must.Do(t, e.Check())
-		}
-	}
-}
-
 // Without a posterior nothing is trained, and the error says how to draw it.
 func TestNoPosterior(t *testing.T) {
 	p := exactProblems()[0]

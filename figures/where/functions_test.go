@@ -69,14 +69,3 @@ func TestJointMetrics(t *testing.T) {
 		must.Near(t, marginal, want, bound, "%s: the marginal value", p.Title)
 	}
 }
-
-// Six methods run on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.
-func TestFunctionRuns(t *testing.T) {
-	list := exhibit(t, "where-functions").Runs()
-	if want := 6 * 7 * 20; len(list) != want {
-		t.Errorf("%d experiments, want %d", len(list), want)
-	}
-	for _, e := range list {
-		must.Do(t, e.Check())
-	}
-}

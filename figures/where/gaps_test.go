@@ -91,12 +91,24 @@ func exhibit(t *testing.T, name string) tables.Exhibit {
 	return figtest.Exhibit(t, Exhibits(), name)
 }
 
-// Six methods run in three settings on every gap, with 20 seeds; those of questions 8 and 9 in two settings.
-func TestGapRuns(t *testing.T) {
-	const gaps = 13 + 8 + 8 + 8 + 11 + 6
-	for name, want := range map[string]int{"where-gaps": 3 * 3 * gaps * gapSeeds, "where-gap-methods": 4 * 3 * gaps * gapSeeds, "where-gaps-others": 6*2*(8+16+9)*otherSeeds + 6*2*gaps*gapSeeds, "where-gaps-draws": 2 * 2 * gaps * manySeeds} {
-		if got := len(exhibit(t, name).Runs()); got != want {
-			t.Errorf("%s has %d experiments, want %d", name, got, want)
+// Each exhibit has its methods and settings on all gaps, holes or splits with all seeds, and every experiment can be carried out. The
+// draws of decisions are functions.
+func TestRuns(t *testing.T) {
+	const gaps, holes = 13 + 8 + 8 + 8 + 11 + 6, 12 * (6*10 + 5 + 3)
+	for name, want := range map[string]int{
+		"where-gaps": 3 * 3 * gaps * gapSeeds, "where-gap-methods": 4 * 3 * gaps * gapSeeds, "where-gaps-others": 6*2*(8+16+9)*otherSeeds + 6*2*gaps*gapSeeds, "where-gaps-draws": 2 * 2 * gaps * manySeeds,
+		"where-posterior": 3 * exactSplits, "where-exact": 3*exactSplits + 3*7*exactSplits*exactSeeds, "where-posterior-gaps": 19, "where-exact-places": (4*exactSeeds + 1) * (13 + 6),
+		"where-holes": 2 * 4 * holes, "where-holes-methods": 2 * 3 * holes, "where-functions": 6 * 7 * 20, "where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 18*furtherSeeds + 3*placeSeeds,
+	} {
+		list := exhibit(t, name).Runs()
+		if len(list) != want {
+			t.Errorf("%s has %d experiments, want %d", name, len(list), want)
+		}
+		for _, e := range list {
+			must.Do(t, e.Check())
+			if independent := strings.Contains(e.Method.Name, "independent"); (name == "where-decisions" || name == "where-bandit") && e.Recipe.Coherent == independent {
+				t.Fatalf("%v: draws are functions: %t", e, !independent)
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
@@ -111,6 +112,24 @@ func Cell(t *testing.T, table report.Table, row, column string) string {
 	}
 	t.Fatalf("%s has no cell %s, %s", table.Name, row, column)
 	return ""
+}
+
+// Cells compares Texts of cells, given by row, column and text.
+func Cells(t *testing.T, table report.Table, cells [][3]string) {
+	t.Helper()
+	for _, c := range cells {
+		if got := Cell(t, table, c[0], c[1]); got != c[2] {
+			t.Errorf("%s, %s: %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+// Results makes up results of experiments, with metrics.
+func Results(list experiment.Experiments, metrics func(e experiment.Experiment) map[string]float64) (all []experiment.Result) {
+	for _, e := range list {
+		all = append(all, experiment.Result{ID: e.ID(), Split: e.Split, Seed: e.Seed, Metrics: metrics(e)}.Of(e))
+	}
+	return all
 }
 
 // Renders checks that a table can be rendered in every format, and is well formed.
