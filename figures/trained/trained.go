@@ -162,7 +162,7 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 		digest, err = graphOf(o.model, l, o.scale.Shape)
 	}
 	if err == nil && digest != was && was != "" {
-		err = fmt.Errorf("the network computes something else than the one that version %s of this project trained: give it, and its layers, as they were then, with all settings", metadata[VersionKey])
+		err = fmt.Errorf("the network computes something else than the one that was trained (version %s): give it, and its layers, as they were then, with all settings", cmp.Or(metadata[VersionKey], "unknown"))
 	}
 	if err != nil {
 		return fail(err)
