@@ -25,7 +25,7 @@ func comparedTable(part string) report.Table {
 		Epochs, Samples, HeldOut, JudgedBins, Replicates int
 	}{
 		grouped(onProcessor.sizes.testN()), grouped(onProcessor.sizes.trainN()),
-		onProcessor.epochs, onProcessor.samples, heldOut, judgedBins, replicates,
+		onProcessor.epochs, onProcessor.samples, heldOut, comparedBins, replicates,
 	})
 	t.Name = "cifar-processor" + part
 	return t

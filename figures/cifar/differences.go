@@ -17,8 +17,8 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// judged are the numbers by which predictions of test images are compared, as they are or crossScaled.
-func judged(scaled bool) []tables.Number {
+// comparedNumbers are those by which predictions of test images are compared, as they are or crossScaled.
+func comparedNumbers(scaled bool) []tables.Number {
 	if scaled {
 		return []tables.Number{nll, ece}
 	}
@@ -26,15 +26,15 @@ func judged(scaled bool) []tables.Number {
 }
 
 const (
-	judgedBins  = 10  // of ECE
+	comparedBins  = 10  // of ECE
 	floorDraws  = 200 // of its noise floor
 	compareSeed = 1
 )
 
-// judgedRun has the judged numbers of one run on the test images.
-type judgedRun struct {
-	values      []float64   // over all images, [judged]
-	resampled   [][]float64 // over resamples of the images, the same for all runs, [replicates][judged]
+// comparedRun has the compared numbers of one run on the test images.
+type comparedRun struct {
+	values      []float64   // over all images, [comparedNumbers]
+	resampled   [][]float64 // over resamples of the images, the same for all runs, [replicates][comparedNumbers]
 	floor       float64     // the noise floor of its ECE; 0 of crossScaled ones
 	temperature float64     // of its probabilities
 }
@@ -42,7 +42,7 @@ type judgedRun struct {
 // scaledEnding ends the names of the stored scores of probabilities that are crossScaled.
 const scaledEnding = "_scaled"
 
-// imageScores are what the judged numbers need to know of each image, in the place of its probabilities.
+// imageScores are what the compared numbers need to know of each image, in the place of its probabilities.
 type imageScores struct {
 	nll, brier  []float64
 	outcomes    metrics.Outcomes
@@ -79,14 +79,14 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	return newScores(probabilities, test.Width, test.Labels, temperature), nil
 }
 
-// newJudgedRuns judges runs on the same test images.
-func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
+// compareRuns compares runs on the same test images.
+func compareRuns(runs []*imageScores, scaled bool) ([]*comparedRun, error) {
 	if len(runs) == 0 {
 		return nil, nil
 	}
 	ones := slices.Repeat([]float64{1}, len(runs[0].nll))
-	var judges []func(counts []float64) []float64
-	all, numbers := make([]*judgedRun, len(runs)), judged(scaled)
+	var measures []func(counts []float64) []float64
+	all, numbers := make([]*comparedRun, len(runs)), comparedNumbers(scaled)
 	for r, s := range runs {
 		if len(s.nll) != len(ones) {
 			return nil, fmt.Errorf("%d test images are compared with %d", len(s.nll), len(ones))
@@ -98,23 +98,23 @@ func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
 			}
 		}
 		at := map[string]func(counts []float64) float64{
-			nll.Name: metrics.MeanAt(s.nll), brier.Name: metrics.MeanAt(s.brier), accuracy.Name: metrics.MeanAt(right), ece.Name: s.outcomes.ECEAt(judgedBins),
+			nll.Name: metrics.MeanAt(s.nll), brier.Name: metrics.MeanAt(s.brier), accuracy.Name: metrics.MeanAt(right), ece.Name: s.outcomes.ECEAt(comparedBins),
 			aurc.Name: metrics.NewRanks(s.outcomes.Confidence, wrong).At(metrics.Sweep.AURC),
 		}
-		judge := func(counts []float64) (values []float64) {
+		measure := func(counts []float64) (values []float64) {
 			for _, n := range numbers {
 				values = append(values, at[n.Name](counts))
 			}
 			return values
 		}
-		judges = append(judges, judge)
-		if all[r] = (&judgedRun{values: judge(ones), temperature: s.temperature}); !scaled {
-			all[r].floor = s.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
+		measures = append(measures, measure)
+		if all[r] = (&comparedRun{values: measure(ones), temperature: s.temperature}); !scaled {
+			all[r].floor = s.outcomes.ECEFloor(comparedBins, floorDraws, compareSeed)
 		}
 	}
 	for _, values := range metrics.Replicates([]int{len(ones)}, replicates, compareSeed, func(counts []float64) (values []float64) {
-		for _, judge := range judges {
-			values = append(values, judge(counts)...)
+		for _, measure := range measures {
+			values = append(values, measure(counts)...)
 		}
 		return values
 	}) {
@@ -125,16 +125,16 @@ func newJudgedRuns(runs []*imageScores, scaled bool) ([]*judgedRun, error) {
 	return all, nil
 }
 
-// A judgedRow is a row with what its runs say of the test images, by their seeds.
-type judgedRow struct {
+// A comparedRow is a row with what its runs say of the test images, by their seeds.
+type comparedRow struct {
 	row
-	runs  map[uint64]*judgedRun
+	runs  map[uint64]*comparedRun
 	seeds []uint64      // over which its numbers are averaged
-	cells []report.Cell // of the judged numbers
+	cells []report.Cell // of the compared numbers
 }
 
 // mean is the mean of a number over the runs of the seeds; NaN if there are none.
-func (c judgedRow) mean(of func(run *judgedRun) float64) float64 {
+func (c comparedRow) mean(of func(run *comparedRun) float64) float64 {
 	total := 0.0
 	for _, seed := range c.seeds {
 		total += of(c.runs[seed])
@@ -142,9 +142,9 @@ func (c judgedRow) mean(of func(run *judgedRun) float64) float64 {
 	return total / float64(len(c.seeds))
 }
 
-// difference subtracts the reference's judged number k from the row's. It is a mean over seeds that both have. sameSign
+// difference subtracts the reference's number k from the row's. It is a mean over seeds that both have. sameSign
 // says whether each seed gives the same sign.
-func (c judgedRow) difference(reference judgedRow, k int, seeds []uint64) (difference metrics.Difference, sameSign bool) {
+func (c comparedRow) difference(reference comparedRow, k int, seeds []uint64) (difference metrics.Difference, sameSign bool) {
 	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
 	mean, spread := 0.0, make([]float64, replicates)
 	sameSign = true
@@ -163,9 +163,9 @@ func (c judgedRow) difference(reference judgedRow, k int, seeds []uint64) (diffe
 	return metrics.BootstrapDifference(mean/n, spread, level), sameSign
 }
 
-// judge judges the predictions of the rows' runs, by their IDs, as they are or crossScaled. Those for which no temperature is
+// runsOf measures the predictions of the rows' runs, by their IDs, as they are or crossScaled. Those for which no temperature is
 // best are left out. The error wraps experiment.ErrNoPredictions if they are not kept.
-func judge(rows []row, scaled bool) (map[string]*judgedRun, error) {
+func runsOf(rows []row, scaled bool) (map[string]*comparedRun, error) {
 	var ids []string
 	var scores []*imageScores
 	for _, r := range rows {
@@ -187,9 +187,9 @@ func judge(rows []row, scaled bool) (map[string]*judgedRun, error) {
 			}
 		}
 	}
-	judged, err := newJudgedRuns(scores, scaled)
-	byID := map[string]*judgedRun{}
-	for i, run := range judged {
+	found, err := compareRuns(scores, scaled)
+	byID := map[string]*comparedRun{}
+	for i, run := range found {
 		byID[ids[i]] = run
 	}
 	return byID, err
@@ -218,9 +218,9 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	return probabilities, temperature, nil
 }
 
-// judgedRows judges the predictions of the rows' runs, as they are or crossScaled. Rows without any temperature are left
+// withRuns measures the predictions of the rows' runs, as they are or crossScaled. Rows without any temperature are left
 // out, but for those all of whose runs diverged.
-func judgedRows(x *tables.Index, rows []row, scaled bool) (all []judgedRow, err error) {
+func withRuns(x *tables.Index, rows []row, scaled bool) (all []comparedRow, err error) {
 	type key struct {
 		ids    string
 		scaled bool
@@ -231,9 +231,9 @@ func judgedRows(x *tables.Index, rows []row, scaled bool) (all []judgedRow, err 
 			ids = append(ids, found.ID)
 		}
 	}
-	runs, err := tables.Cached(x, key{strings.Join(ids, " "), scaled}, func() (map[string]*judgedRun, error) { return judge(rows, scaled) })
+	runs, err := tables.Cached(x, key{strings.Join(ids, " "), scaled}, func() (map[string]*comparedRun, error) { return runsOf(rows, scaled) })
 	for _, r := range rows {
-		c := judgedRow{row: r, runs: map[uint64]*judgedRun{}}
+		c := comparedRow{row: r, runs: map[uint64]*comparedRun{}}
 		for _, found := range r.found {
 			if run := runs[found.ID]; run != nil {
 				c.runs[found.Seed] = run
@@ -246,8 +246,8 @@ func judgedRows(x *tables.Index, rows []row, scaled bool) (all []judgedRow, err 
 	return all, err
 }
 
-// A judgedCell is a cell that is tested.
-type judgedCell struct {
+// A comparedCell is a cell that is tested.
+type comparedCell struct {
 	cell     *report.Cell
 	sameSign bool // of the seeds
 }
@@ -255,8 +255,8 @@ type judgedCell struct {
 // against compares rows with the reference among them by numbers; the reference comes first.
 // Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
-func against(family *tables.Family[judgedCell], all []judgedRow, numbers []tables.Number) (compared []judgedRow) {
-	at := slices.IndexFunc(all, func(c judgedRow) bool { return c.reference && len(c.runs) > 0 })
+func against(family *tables.Family[comparedCell], all []comparedRow, numbers []tables.Number) (compared []comparedRow) {
+	at := slices.IndexFunc(all, func(c comparedRow) bool { return c.reference && len(c.runs) > 0 })
 	if at < 0 {
 		return nil
 	}
@@ -266,7 +266,7 @@ func against(family *tables.Family[judgedCell], all []judgedRow, numbers []table
 		c := &compared[i]
 		if c.made { // one ensemble stands beside each run of the reference
 			run := c.runs[c.found[0].Seed]
-			c.runs = map[uint64]*judgedRun{}
+			c.runs = map[uint64]*comparedRun{}
 			for seed := range reference.runs {
 				c.runs[seed] = run
 			}
@@ -280,7 +280,7 @@ func against(family *tables.Family[judgedCell], all []judgedRow, numbers []table
 			cell := &c.cells[k]
 			cell.Text = "diverged"
 			if len(c.seeds) > 0 {
-				*cell = report.NumberCell(n.Shown(c.mean(func(run *judgedRun) float64 { return run.values[k] })), math.NaN(), n.Decimals)
+				*cell = report.Value{Mean: n.Shown(c.mean(func(run *comparedRun) float64 { return run.values[k] })), Std: math.NaN(), Decimals: n.Decimals}.Cell()
 			}
 			switch {
 			case c.diverged() && !reference.diverged():
@@ -290,7 +290,7 @@ func against(family *tables.Family[judgedCell], all []judgedRow, numbers []table
 			case i > 0 && len(shared) > 0:
 				d, sameSign := c.difference(reference, k, shared)
 				cell.Difference = &metrics.Difference{Mean: n.Shown(d.Mean), Low: n.Shown(d.Low), High: n.Shown(d.High), P: d.P}
-				family.AddDifference(judgedCell{cell, sameSign}, *cell.Difference, n.Higher)
+				family.AddDifference(comparedCell{cell, sameSign}, *cell.Difference, n.Higher)
 			}
 		}
 	}
@@ -301,11 +301,11 @@ func against(family *tables.Family[judgedCell], all []judgedRow, numbers []table
 // text and of the authors' code, with each other.
 func processorDifferences(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Seeds"}
-	for _, n := range judged(false) {
+	for _, n := range comparedNumbers(false) {
 		columns = append(columns, n.Title)
 	}
-	return judgedTable(x, "-differences", false, append(columns, "ECE floor"), func(c judgedRow) []report.Cell {
-		floor := c.mean(func(run *judgedRun) float64 { return run.floor })
+	return comparisonTable(x, "-differences", false, append(columns, "ECE floor"), func(c comparedRow) []report.Cell {
+		floor := c.mean(func(run *comparedRun) float64 { return run.floor })
 		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(c.seeds), "[]")), c.cells, report.TextCells(number("%.4f", floor)))
 	})
 }
@@ -313,8 +313,8 @@ func processorDifferences(x *tables.Index) (report.Table, error) {
 // processorTemperatures compares methods after each got a temperature.
 func processorTemperatures(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
-	return judgedTable(x, "-temperature", true, columns, func(c judgedRow) []report.Cell {
-		temperature := c.mean(func(run *judgedRun) float64 { return run.temperature })
+	return comparisonTable(x, "-temperature", true, columns, func(c comparedRow) []report.Cell {
+		temperature := c.mean(func(run *comparedRun) float64 { return run.temperature })
 		before := func(metric string) report.Cell {
 			var values []float64
 			for _, found := range c.found {
@@ -322,7 +322,7 @@ func processorTemperatures(x *tables.Index) (report.Table, error) {
 					values = append(values, found.Metrics[metric])
 				}
 			}
-			return report.NumberCell(stat.Mean(values, nil), math.NaN(), 4)
+			return report.Value{Mean: stat.Mean(values, nil), Std: math.NaN(), Decimals: 4}.Cell()
 		}
 		return []report.Cell{
 			{Text: number("%.2f", temperature)}, before(experiment.MetricNLL), c.cells[0], before(experiment.MetricECE), c.cells[1],
@@ -330,25 +330,25 @@ func processorTemperatures(x *tables.Index) (report.Table, error) {
 	})
 }
 
-// judgedTable is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
+// comparisonTable is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
 // cells.
-func judgedTable(x *tables.Index, part string, scaled bool, columns []string, of func(c judgedRow) []report.Cell) (report.Table, error) {
+func comparisonTable(x *tables.Index, part string, scaled bool, columns []string, of func(c comparedRow) []report.Cell) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
-	var all []judgedRow
-	var family tables.Family[judgedCell]
+	var all []comparedRow
+	var family tables.Family[comparedCell]
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(r row) bool { return r.group != rows[0].group })
 		if n < 0 {
 			n = len(rows)
 		}
-		group, err := judgedRows(x, rows[:n], scaled)
+		group, err := withRuns(x, rows[:n], scaled)
 		if err != nil {
 			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
 		}
-		rows, all = rows[n:], append(all, against(&family, group, judged(scaled))...)
+		rows, all = rows[n:], append(all, against(&family, group, comparedNumbers(scaled))...)
 	}
 	for _, test := range family.Tests() {
 		if test.Of.cell.Verdict = test.Verdict; !test.Of.sameSign { // the seeds disagree

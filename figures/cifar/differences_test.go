@@ -66,7 +66,7 @@ func TestDifferences(t *testing.T) {
 	verdict := map[string]string{}
 	for _, row := range table.Rows {
 		got = append(got, row.Name+" "+row.Cells[0].Text)
-		for k, j := range judged(false) {
+		for k, j := range comparedNumbers(false) {
 			verdict[row.Name+" "+j.Title] = row.Cells[1+k].Verdict
 		}
 	}
@@ -110,16 +110,16 @@ func TestTempered(t *testing.T) {
 // A difference of which the seeds disagree is not significant.
 func TestSeedsThatDisagree(t *testing.T) {
 	const n = 3000
-	swapped := make([]judgedRow, 2)
+	swapped := make([]comparedRow, 2)
 	for k, first := range []uint64{0, 1} {
-		swapped[k] = judgedRow{runs: map[uint64]*judgedRun{}}
+		swapped[k] = comparedRow{runs: map[uint64]*comparedRun{}}
 		for _, e := range seeded(Processor, 2).Of(ten, methods.Density) {
 			skill := 2.0
 			if e.Seed == first {
 				skill = 1.5
 			}
 			p := must.Get(spoken(t, e, n, skill, 2).Predictions())(t)
-			swapped[k].runs[e.Seed] = must.Get(newJudgedRuns([]*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t)}, false))(t)[0]
+			swapped[k].runs[e.Seed] = must.Get(compareRuns([]*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t)}, false))(t)[0]
 		}
 	}
 	if _, same := swapped[1].difference(swapped[0], 0, []uint64{0, 1}); same {

@@ -124,7 +124,7 @@ func (r row) cell(n tables.Number, rank, published string) tables.Cell {
 	case has && theirs.Note != "" && len(r.runs) == 0:
 		return tables.Words("%s", theirs.Note)
 	case has:
-		p.Paper = &report.Value{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}
+		p.Paper = &theirs.Value
 	case len(r.runs) == 0:
 		return p.Theirs()
 	}

@@ -113,17 +113,6 @@ type Method struct {
 	Program Program `experiment:"Sampler"`
 }
 
-// A Program carries out an experiment instead of the engine, such as HMC, which draws networks, or active learning, which chooses what
-// they are trained on. FitOne trains networks for it.
-type Program interface {
-	// Check returns an error for invalid settings of the Program, or an experiment that it cannot carry out, before training.
-	Check(e Experiment) error
-	// Run returns the Sets and Metrics of the predictions. An error that wraps train.ErrDiverged marks the experiment as
-	// diverged. The settings of e.Task.Likelihood are in the data's own unit (likelihood.Rescaler), although the targets of d
-	// may be standardised. Call progress with the part that is done, from 0 to 1.
-	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
-}
-
 // A Recipe says how networks are trained and how predictions are drawn. A zero is taken literally, except in PredictBatch
 // and where train.Settings says so.
 type Recipe struct {
@@ -307,12 +296,6 @@ func checkItself(v any) error {
 		return c.Check()
 	}
 	return nil
-}
-
-// checkProgram calls the Program's Check, and turns a panic into an error.
-func checkProgram(p Program, e Experiment) (err error) {
-	defer recovered(&err)
-	return p.Check(e)
 }
 
 // An errorList collects what is wrong, so that all of it is said at once.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"densityuncertainty/figures/report"
 )
 
 // The paper's tables.
@@ -29,12 +31,9 @@ const (
 type Cell struct {
 	Table, Row, Column string
 
-	Mean     float64 // NaN where the paper prints no number (Note says why)
-	Decimals int     // decimals that the paper prints, so that it can be printed alike
-
-	// Std is the standard deviation that the paper prints: over 3 seeds for images, over 20 splits
-	// for UCI (5 for Protein). NaN where it prints none.
-	Std float64
+	// Value has NaN where the paper prints no number (Note says why). Its standard deviation is over 3 seeds for images and
+	// over 20 splits for UCI (5 for Protein).
+	report.Value
 
 	Note string // a remark, for example "out of memory"
 }
@@ -74,7 +73,7 @@ var cells = sync.OnceValue(func() []Cell {
 	}
 	var decoded []Cell
 	for _, record := range records[1:] { // below the names of the columns: table, row, column, mean, std, note
-		c := Cell{Table: record[0], Row: record[1], Column: record[2], Mean: number(record[3]), Std: number(record[4])}
+		c := Cell{Table: record[0], Row: record[1], Column: record[2], Value: report.Value{Mean: number(record[3]), Std: number(record[4])}}
 		if record[5] != "bold" { // the paper's best
 			c.Note = record[5]
 		}

@@ -311,7 +311,7 @@ func TestForestRefusesNaN(t *testing.T) {
 
 // The numbers of a table, with a line for every name in every panel.
 func TestForestOfNumbers(t *testing.T) {
-	number := func(mean, std float64) report.Cell { return report.NumberCell(mean, std, 3) }
+	number := func(mean, std float64) report.Cell { return report.Value{Mean: mean, Std: std, Decimals: 3}.Cell() }
 	chance := 0.5
 	table := report.Table{Name: "numbers", Columns: []string{"Method", "n", "entropy", "energy"}, Rows: []report.Row{
 		{Group: "CIFAR-10", Name: "Density", Cells: []report.Cell{{Text: "2"}, number(0.8, 0.02), number(0.6, 0.05)}},

@@ -387,10 +387,9 @@ func (n Value) String() string {
 // Printed is a published number as a cell of its own, with the decimals that it was printed with.
 func (n Value) Printed() Cell { return Cell{Text: n.String(), Theirs: true} }
 
-// NumberCell is a cell with a mean and its spread, which Align gives the decimals of the numbers beside it.
-func NumberCell(mean, std float64, decimals int) Cell {
-	n := Value{mean, std, decimals}
-	if math.IsNaN(mean) {
+// Cell is a cell with the value, which Align gives the decimals of the numbers beside it.
+func (n Value) Cell() Cell {
+	if math.IsNaN(n.Mean) {
 		return Cell{Text: n.String()}
 	}
 	return Cell{Text: n.String(), Value: &n}

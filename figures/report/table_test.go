@@ -123,7 +123,7 @@ func TestAlign(t *testing.T) {
 			words := report.Cell{Text: "words"}
 			cells := []*report.Cell{&words}
 			for _, n := range c.numbers {
-				cell := report.NumberCell(n.Mean, n.Std, n.Decimals)
+				cell := n.Cell()
 				cells = append(cells, &cell)
 			}
 			report.Align(cells...)
@@ -136,7 +136,7 @@ func TestAlign(t *testing.T) {
 			}
 		})
 	}
-	ours, given := report.NumberCell(0.0004, 0.0004, 3), report.NumberCell(0.00071, 0.0001, 4)
+	ours, given := report.Value{Mean: 0.0004, Std: 0.0004, Decimals: 3}.Cell(), report.Value{Mean: 0.00071, Std: 0.0001, Decimals: 4}.Cell()
 	given.Theirs = true
 	if report.Align(&ours, &given); ours.Text != "0.00040 ± 0.00040" || given.Text != "0.0007 ± 0.0001" {
 		t.Errorf("ours is %s, and theirs %s", ours.Text, given.Text)

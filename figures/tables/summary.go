@@ -113,7 +113,7 @@ func (s Summary) Cell(decimals int) report.Cell {
 	}
 	switch {
 	case s.N > 0:
-		return report.NumberCell(s.Mean, s.Std, decimals).Noted(note)
+		return report.Value{Mean: s.Mean, Std: s.Std, Decimals: decimals}.Cell().Noted(note)
 	case s.Unmeasured > 0:
 		return report.Cell{Text: "not measured" + note}
 	case s.Diverged > 0:

@@ -118,7 +118,7 @@ func samplesTable(x *tables.Index) (report.Table, error) {
 // inside 95% intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(name string) tables.Number { return tables.Number{Name: name, Decimals: 3, Optional: true} }
-	list, s := densityFirst(withLater), everywhere()
+	list, s := densityFirst(withLater), allData()
 	return sheet("uci-scores", report.LegendAgainst(methods.Density.Name), list,
 		rows(s, "CRPS", score(experiment.MetricCRPS), list, methods.Density),
 		rows(s, "coverage", score(experiment.MetricCoverage), list),

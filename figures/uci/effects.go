@@ -75,7 +75,7 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 // of the other settings makes to the negative log likelihood of density layers. It has a row for each option and data set,
 // and a column for each direction.
 func optionsTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-options", "Option", report.LegendAgainst("without the change"))}
+	s := tables.Sheet{Table: newTable("uci-options", "Option", report.LegendAgainst("without the change"))}
 	for _, way := range directions() {
 		s.Columns = append(s.Columns, way.base.Title+", with this option of the other")
 	}
@@ -101,7 +101,7 @@ var releasedCSV []byte
 // releasedTable compares our runs with the settings of the authors' code with measurements of the authors' code, both over the same
 // splits.
 func releasedTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-released", "Method", report.LegendPaper), Down: true}
+	s := tables.Sheet{Table: newTable("uci-released", "Method", report.LegendPaper), Down: true}
 	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
 	for _, r := range tables.ReadCSV(releasedCSV, "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std") {
 		splits, printed := 0, [2]report.Value{{Decimals: 4}, {Decimals: 4}}
@@ -113,7 +113,7 @@ func releasedTable(x *tables.Index) (report.Table, error) {
 		runs := experiment.Grid{Preset: Released, Splits: splits}.Of(Data{Name: r[0]}, m)
 		cells := []tables.Cell{tables.Words("%s", r[2])}
 		for k, n := range tableNumbers {
-			theirs := report.NumberCell(printed[k].Mean, printed[k].Std, printed[k].Decimals)
+			theirs := printed[k].Cell()
 			theirs.Theirs = true
 			cells = append(cells, tables.Printed{Mean: n.Over(runs), Paper: &printed[k]}, tables.Done(theirs))
 		}

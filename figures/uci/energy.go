@@ -116,7 +116,7 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 // and with LDL, it has how far the network's function spreads, what part of the targets is inside 95% intervals, whether
 // the variance ranks the errors, and the error.
 func spreadTable(x *tables.Index) (report.Table, error) {
-	sheet := tables.Sheet{Table: begun("uci-spread", "Data set", "")}
+	sheet := tables.Sheet{Table: newTable("uci-spread", "Data set", "")}
 	numbers := []tables.Number{{Name: experiment.MetricModelStd, Title: "deviation of the function", Decimals: 3, Optional: true}, coverage, rank, rmse}
 	for _, n := range numbers {
 		sheet.Columns = append(sheet.Columns, n.Title+", "+methods.DensityConstant.Name, n.Title+", "+methods.Density.Name)

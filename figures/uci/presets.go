@@ -219,9 +219,9 @@ func releasedGrid(names ...string) experiment.Grid {
 	return experiment.Grid{Title: "authors' code", Preset: Released, Data: On(names...)}
 }
 
-// everywhere has the text's settings on all data sets. Methods that this project adds leave out Year, and Gaussian processes all
+// allData has the text's settings on all data sets. Methods that this project adds leave out Year, and Gaussian processes all
 // but the small sets.
-func everywhere() experiment.Grid {
+func allData() experiment.Grid {
 	return experiment.Grid{Data: On(tableDatasets()...), List: func(d experiment.Source, m experiment.Method) (experiment.Experiments, error) {
 		name := d.(Data).Name
 		if !slices.ContainsFunc(Methods(), m.Equal) && !slices.Contains(SmallDatasets(), name) && (m.IsProcess() || name == Year) {

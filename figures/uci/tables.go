@@ -51,8 +51,8 @@ func Exhibits() tables.Exhibits {
 	}
 }
 
-// begun is a table with its words, the heading of the row names, and what explains its marks.
-func begun(name, heading, legend string) report.Table {
+// newTable is a table with its words, the heading of the row names, and what explains its marks.
+func newTable(name, heading, legend string) report.Table {
 	t := prose.Table(name, nil)
 	t.Columns, t.Legend = []string{heading}, legend
 	return t
@@ -65,7 +65,7 @@ func densityFirst(list []experiment.Method) []experiment.Method {
 
 // sheet is a table with a column for each method, and with rows of settings.
 func sheet(name, legend string, list []experiment.Method, all ...[]tables.Row) tables.Sheet {
-	s := tables.Sheet{Table: begun(name, "Data set", legend), Rows: slices.Concat(all...)}
+	s := tables.Sheet{Table: newTable(name, "Data set", legend), Rows: slices.Concat(all...)}
 	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}
@@ -84,7 +84,7 @@ func printed(n tables.Number, dataset string, m experiment.Method, g experiment.
 	p := tables.Printed{Mean: n.Over(g.Of(Data{Name: dataset}, m))}
 	table := map[string]string{nll.Name: paper.UCINLL, rmse.Name: paper.UCIRMSE}[n.Name]
 	if cell, has := paper.Lookup(table, paperRows[dataset], paperColumns[m.Name]); has {
-		p.Paper = &report.Value{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
+		p.Paper = &cell.Value
 	}
 	return p
 }
@@ -102,7 +102,7 @@ func paperTable(x *tables.Index, n tables.Number) (report.Table, error) {
 		ours := tables.Row{Group: DatasetTitle(dataset), Name: "ours"}
 		theirs := tables.Row{Group: ours.Group, Name: "paper", Theirs: true}
 		for _, m := range list {
-			cell := printed(n, dataset, m, everywhere())
+			cell := printed(n, dataset, m, allData())
 			cell.Best = "lowest"
 			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, cell.Theirs())
 		}
@@ -120,7 +120,7 @@ func lowest(x *tables.Index, n tables.Number, dataset string) (lowest, method ta
 	none, least, missing := tables.Words("–"), math.Inf(1), false
 	lowest, method = none, none
 	for _, m := range Methods() {
-		mean := n.Over(everywhere().Of(Data{Name: dataset}, m))
+		mean := n.Over(allData().Of(Data{Name: dataset}, m))
 		s, err := x.Summarize(mean)
 		if err != nil {
 			return none, none, err
@@ -139,11 +139,11 @@ func lowest(x *tables.Index, n tables.Number, dataset string) (lowest, method ta
 // densityTable has both metrics of density uncertainty with the text's settings and with those of the authors' code beside the paper's,
 // and the lowest mean among Methods in ours with the text's, if all of their runs are there.
 func densityTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-density", "Data set", report.LegendPaper)}
+	s := tables.Sheet{Table: newTable("uci-density", "Data set", report.LegendPaper)}
 	s.Columns = append(s.Columns, "authors' code", "paper", "paper's text", "lowest mean with the text's", "method")
 	for _, of := range tableNumbers {
 		for _, dataset := range tableDatasets() {
-			density := printed(of, dataset, methods.Density, everywhere())
+			density := printed(of, dataset, methods.Density, allData())
 			lowest, method, err := lowest(x, of, dataset)
 			if err != nil {
 				return s.Table, err
@@ -158,13 +158,13 @@ func densityTable(x *tables.Index) (report.Table, error) {
 // paper's, agrees with it or is worse (see tables.Printed.Away). On the other data sets there is nothing to compare: our
 // runs are not complete, or the paper has no number.
 func agreementTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-agreement", "Method", "")}
+	s := tables.Sheet{Table: newTable("uci-agreement", "Method", "")}
 	s.Columns = append(s.Columns, "better", "agrees", "worse", "nothing to compare")
 	for _, of := range tableNumbers {
 		for _, m := range paperMethods {
 			n, all := map[string]int{}, tableDatasets()
 			for _, dataset := range all {
-				mean := printed(of, dataset, m, everywhere())
+				mean := printed(of, dataset, m, allData())
 				ours, err := x.Summarize(mean.Mean)
 				if err != nil {
 					return s.Table, err
@@ -184,7 +184,7 @@ func agreementTable(x *tables.Index) (report.Table, error) {
 // datasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download
 // of 200 MB, is not fetched for a table. The results do not matter.
 func datasetsTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: begun("uci-datasets", "Data set", "")}
+	s := tables.Sheet{Table: newTable("uci-datasets", "Data set", "")}
 	s.Columns = append(s.Columns, "Size", "Size (paper)", "Dimension", "Dimension (paper)")
 	printed := func(dataset, column string) tables.Cell {
 		cell, found := paper.Lookup(paper.UCIDatasets, paperRows[dataset], column)

@@ -40,15 +40,15 @@ type exactProblem struct {
 	name, title string
 	data        experiment.Source
 	noise       float64 // the known standard deviation of the noise, of a standardised target
-	chains      HMC
+	chains      hmcProgram
 	splits      int
 }
 
 // exactProblems are the cubic of Figure 1, and two sets of UCI with a gap.
 func exactProblems() []exactProblem {
-	long := HMC{Warmup: 400, Draws: 600, Leapfrogs: 400, Keep: 120}
+	long := hmcProgram{Warmup: 400, Draws: 600, Leapfrogs: 400, Keep: 120}
 	return []exactProblem{
-		{"cubic", "Cubic", toy.Cubic{Seeds: exactSplits}, 0.09, HMC{Warmup: 500, Draws: 1000, Leapfrogs: 100, Keep: 125}, exactSplits},
+		{"cubic", "Cubic", toy.Cubic{Seeds: exactSplits}, 0.09, hmcProgram{Warmup: 500, Draws: 1000, Leapfrogs: 100, Keep: 125}, exactSplits},
 		{"yacht", uci.DatasetTitle("yacht"), gapAndData{uci.Data{Name: "yacht", Kind: uci.Gap, HeldOut: true}}, 0.1, long, exactSplits},
 		{"boston", uci.DatasetTitle("boston"), gapAndData{uci.Data{Name: "boston", Kind: uci.Gap, HeldOut: true}}, 0.3, long, exactSplits},
 	}

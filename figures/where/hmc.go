@@ -26,24 +26,24 @@ const (
 	metricStepSize      = "step_size"
 )
 
-// HMC draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
+// hmcProgram draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
 // without noise, and add the prior to the graph's stochastic.LayerLosses as KL; see hmc.Posterior. It measures, of the
 // function at the inputs of all sets, the largest split R-hat and the smallest effective sample size, and the acceptance,
 // the divergences and the step size of the chains. Chains that do not move at an input have diverged.
-type HMC struct {
+type hmcProgram struct {
 	Warmup, Draws, Leapfrogs int // as in hmc.Options
 	// Keep is the number of draws of each chain, evenly spaced among Draws, that predictions are kept of.
 	Keep int
 }
 
 // Identity implements spec.Identifier by the name that the type has in stored results.
-func (h HMC) Identity() spec.Identity {
-	type fields HMC
+func (h hmcProgram) Identity() spec.Identity {
+	type fields hmcProgram
 	return spec.Identity{Type: "experiment.HMC", Value: fields(h)}
 }
 
 // Check implements experiment.Program.
-func (h HMC) Check(e experiment.Experiment) error {
+func (h hmcProgram) Check(e experiment.Experiment) error {
 	if e.Method.IsProcess() {
 		return errors.New("where.HMC draws a network's parameters from their posterior, and a Gaussian process has parameters that describe a posterior themselves; give other Method.Layers")
 	}
@@ -54,7 +54,7 @@ func (h HMC) Check(e experiment.Experiment) error {
 }
 
 // Run implements experiment.Program: it trains the members of the experiment, and draws from there.
-func (h HMC) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
+func (h hmcProgram) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(done float64, note string)) (*experiment.Predictions, error) {
 	members, err := experiment.FitOne(ctx, e, d, func(_ float64, note string) { progress(0, note) }, nil)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (h HMC) Run(ctx context.Context, e experiment.Experiment, d experiment.Data
 }
 
 // sample draws the networks, and predicts all sets by those that are kept.
-func (h HMC) sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(done float64, note string)) ([]experiment.Prediction, map[string]float64, error) {
+func (h hmcProgram) sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(done float64, note string)) ([]experiment.Prediction, map[string]float64, error) {
 	seeds := make([]uint64, len(members)) // of initial values, which the members' replace
 	m, err := nets.NewReplicas(members[0].Backend, members[0].Network, members[0].Likelihood, seeds...)
 	if err != nil {

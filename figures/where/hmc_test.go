@@ -29,7 +29,7 @@ func lines(n int) train.Dataset {
 
 // sampled is an experiment by HMC. Its network is linear: its posterior has one mode, so that the chains agree whatever
 // the rounding of a machine.
-func sampled(t *testing.T, h HMC) experiment.Experiment {
+func sampled(t *testing.T, h hmcProgram) experiment.Experiment {
 	t.Helper()
 	task := experiment.Task{
 		Name: "lines", Data: experiment.Arrays{Train: lines(20), Sets: []experiment.Set{{Name: "test", Dataset: lines(5)}, {Name: "far", Dataset: lines(3)}}},
@@ -42,7 +42,7 @@ func sampled(t *testing.T, h HMC) experiment.Experiment {
 // The draws of all chains are the prediction, and the result says how the chains went. The same experiment has the same
 // draws.
 func TestHMC(t *testing.T) {
-	e := sampled(t, HMC{Warmup: 100, Draws: 80, Leapfrogs: 10, Keep: 20})
+	e := sampled(t, hmcProgram{Warmup: 100, Draws: 80, Leapfrogs: 10, Keep: 20})
 	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
 	p := must.Get(r.Predictions())(t)
 	for i, n := range []int{5, 3} {
@@ -65,19 +65,19 @@ func TestHMC(t *testing.T) {
 }
 
 func TestHMCRefuses(t *testing.T) {
-	for _, h := range []HMC{{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}, {Warmup: 39, Draws: 20, Leapfrogs: 2, Keep: 5}, {Warmup: 40, Draws: 20, Keep: 5}} {
+	for _, h := range []hmcProgram{{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}, {Warmup: 39, Draws: 20, Leapfrogs: 2, Keep: 5}, {Warmup: 40, Draws: 20, Keep: 5}} {
 		if err := sampled(t, h).Check(); err == nil || !strings.Contains(err.Error(), "Keep must divide") {
 			t.Errorf("%+v: %v", h, err)
 		}
 	}
-	e := sampled(t, HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
+	e := sampled(t, hmcProgram{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
 	e.Method.Layers = baselines.SNGP{}
 	must.GetErr(experiment.Run(context.Background(), e))(t, "describe a posterior themselves")
 }
 
 // Chains that do not move, as the noise is a millionth, have diverged, and the result says that no transition was accepted.
 func TestHMCStuck(t *testing.T) {
-	e := sampled(t, HMC{Warmup: 40, Draws: 8, Leapfrogs: 2, Keep: 4})
+	e := sampled(t, hmcProgram{Warmup: 40, Draws: 8, Leapfrogs: 2, Keep: 4})
 	e.Task.Likelihood = likelihood.KnownNoise{Std: 1e-7}
 	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
 	if !r.Diverged || !strings.Contains(r.Reason, "chains with acceptance 0 and ") {

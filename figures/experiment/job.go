@@ -1,14 +1,17 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/floats"
@@ -20,6 +23,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/figures/spec"
 )
 
 // A job carries out experiments of a group together. It trains all networks of several experiments as replicas of one
@@ -75,6 +79,163 @@ func forEachNetwork[T any](j *job, value func(experiment, member int) T) []T {
 		}
 	}
 	return all
+}
+
+// share carries out the experiments of a job that no other process has reserved. It is an error if results cannot be kept.
+func (j *job) share(ctx context.Context, backend compute.Backend) (err error) {
+	if r := j.run; r.Store != nil {
+		free, release, reserveErr := r.Store.reserve(j.ids())
+		if reserveErr != nil {
+			return reserveErr
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		// Another process may have finished some meanwhile.
+		if err := r.readStore(); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		j.list = slices.DeleteFunc(slices.Clone(j.list), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
+		r.mu.Unlock()
+	}
+	for _, part := range j.parts(ctx, backend) {
+		if err := part.carryOut(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts divides a job into jobs that can be trained together: replicas of one graph must have equally many examples in each
+// set, so that no replica's noise depends on the others. Experiments whose data cannot be loaded fail.
+func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
+	r, list, loaded := j.run, j.list, map[int]Data{}
+	fails := func(e *planned, err error) bool {
+		if err != nil {
+			r.fail(ctx, e, e.wrap(err))
+		}
+		return err != nil
+	}
+	list = slices.DeleteFunc(list, func(e *planned) bool {
+		var has bool
+		var err error
+		if e.data, has = loaded[e.Split]; !has {
+			if e.data, err = e.load(ctx); err == nil {
+				loaded[e.Split] = e.data
+			}
+		}
+		return fails(e, err)
+	})
+	if len(list) > 0 {
+		err := list[0].group.checkData(ctx, list[0].Task.Data, loaded)
+		list = slices.DeleteFunc(list, func(e *planned) bool { return fails(e, err) })
+	}
+	alike, info := map[string]*job{}, environment.Describe(backend)
+	for _, e := range list {
+		if _, known := r.said.LoadOrStore("data of "+e.Task.Name, true); !known && r.Notes != nil {
+			for _, set := range e.data.Sets {
+				for _, text := range e.data.Train.Remarks(set.Name, set.Dataset) {
+					r.note(fmt.Sprintf("%s, split %d: %s", e.Task.Name, e.Split, text))
+				}
+			}
+		}
+		key, kept := "", r.keptNetworks(e, info.Version)
+		if _, is := e.data.likelihood.(likelihood.Rescaler); is {
+			key = spec.TextOf(e.data.likelihood)
+		}
+		for _, set := range e.data.all() {
+			key += fmt.Sprintf(" %q %d %t %t", set.Name, set.Len(), set.Targets != nil, set.Labels != nil)
+		}
+		if kept != nil {
+			key = e.id // alone
+		}
+		if alike[key] == nil {
+			alike[key] = &job{run: r, backend: backend, info: info, kept: kept}
+			all = append(all, alike[key])
+		}
+		alike[key].list = append(alike[key].list, e)
+		e.predictions = &Predictions{Experiment: e.id, Split: e.Split, Unit: e.data.Unit, Zero: e.data.Zero}
+	}
+	return all
+}
+
+// carryOut trains, predicts, measures and keeps the results. Each experiment then has a result, or an error that says why
+// it has none. It is an error if a result cannot be kept.
+func (j *job) carryOut(ctx context.Context) error {
+	began := time.Now()
+	defer func() {
+		for _, e := range j.list {
+			e.data, e.predictions = Data{}, nil // the memory is free
+		}
+	}()
+	if err := j.trainAndPredict(ctx); err != nil {
+		err = fmt.Errorf("experiment: %v: %w", j, err)
+		for _, e := range j.list {
+			j.run.fail(ctx, e, err)
+		}
+		return nil
+	}
+	finished := true
+	for _, e := range j.list {
+		p, err := e.predictions, e.unfinished
+		line := Result{
+			ID: e.id, Group: e.group.line.Group, Split: e.Split, Seed: e.Seed, Diverged: p.Diverged, predictions: p,
+			Backend: j.info.Backend, Device: j.info.Device, Version: j.info.Version, Batched: len(j.list), ExamplesPerSecond: j.speed,
+			WallSeconds: time.Since(began).Seconds() / float64(len(j.list)), Finished: time.Now().UTC().Truncate(time.Second),
+		}
+		if p.Diverged {
+			line.Reason = cmp.Or(p.Reason, "a program did not say why")
+			j.run.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
+			err = nil
+		} else if err == nil {
+			line.Metrics, err = measure(e.Experiment, p, e.Task.Metrics)
+		}
+		if bad := line.NotFinite(); len(bad) > 0 {
+			j.run.note(fmt.Sprintf("%v: not finite are %v", e, bad))
+		}
+		if err != nil {
+			j.run.fail(ctx, e, err)
+			finished = false
+			continue
+		}
+		if j.run.Store != nil {
+			if err := j.run.Store.keep(&line, e.group.line); err != nil {
+				return fmt.Errorf("the result could not be kept: %w", err)
+			}
+		}
+		j.run.mu.Lock()
+		e.result = &line
+		j.run.mu.Unlock()
+	}
+	if j.folder != "" && finished {
+		if err := os.RemoveAll(j.folder); err != nil {
+			j.run.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", j, err))
+		}
+	}
+	return nil
+}
+
+// trainAndPredict turns what GoMLX panics with into an error, too.
+func (j *job) trainAndPredict(ctx context.Context) (err error) {
+	defer recovered(&err)
+	if j.run.Store != nil {
+		j.folder = j.run.Store.work(j.ids())
+	}
+	if program := j.first().Method.Program; program != nil {
+		return j.carryOutBy(ctx, program)
+	}
+	train := j.train
+	if j.kept != nil {
+		train = j.readKept
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{{"training", train}, {"keeping the trained networks", j.keepNetworks}, {"predicting", j.predict}} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
 }
 
 // train makes and trains the networks.
@@ -369,97 +530,4 @@ func (j *job) draw(ctx context.Context) ([][]*predict.Prediction, error) {
 		}
 	}
 	return drawn, nil
-}
-
-// carryOutBy has a Program carry out the experiment.
-func (j *job) carryOutBy(ctx context.Context, program Program) error {
-	e, d := j.first(), j.first().data
-	d.by = j
-	p, err := program.Run(ctx, e.Experiment, d, j.report)
-	switch {
-	case errors.Is(err, train.ErrDiverged):
-		e.predictions.diverge(err.Error())
-	case err != nil:
-		return err
-	case p == nil:
-		return fmt.Errorf("the Method.Program, a %T, returned neither Predictions nor an error", program)
-	default:
-		p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, e.data.Unit, e.data.Zero
-		e.predictions = p
-	}
-	return nil
-}
-
-// FitOne trains the networks of an experiment, its members, for a Program, as the engine does for itself: with its checks,
-// backend and checkpoints, and members as replicas of one graph where that is possible. e and d are what the engine gave to
-// the Program, or changed, such as with other training data or another Seed.
-//
-// progress is called with the part of training and prediction that is done, from 0 to 1. each, if not nil, is called
-// after every step; that training has no checkpoints, since a resumed one would not repeat the calls. Call FitOne and
-// PredictOne for one training after the other, in the same order each time. If networks diverge, the error wraps
-// train.ErrDiverged.
-func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string), each func(m *nets.Model, at train.Progress)) (members []*nets.Model, err error) {
-	j, err := fitOne(ctx, e, d, progress, each)
-	for number := 0; err == nil && number < j.members(); number++ {
-		var m *nets.Model
-		m, err = j.models[number/j.together()].Replica(number % j.together())
-		members = append(members, m)
-	}
-	return members, err
-}
-
-// PredictOne trains the networks of an experiment as FitOne does, and predicts all sets of the data, as the engine does.
-func PredictOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) ([]Prediction, error) {
-	j, err := fitOne(ctx, e, d, progress, nil)
-	if err == nil {
-		err = j.predict(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return j.first().predictions.Sets, j.first().failure()
-}
-
-func fitOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string), each func(m *nets.Model, at train.Progress)) (*job, error) {
-	by := d.by
-	if by == nil {
-		return nil, errors.New("experiment: FitOne trains for a Program, with the Data that an Engine gave it")
-	}
-	if progress == nil {
-		progress = func(float64, string) {}
-	}
-	if !by.fitting.CompareAndSwap(false, true) {
-		return nil, errors.New("experiment: FitOne is called while another FitOne of the same Program trains; call one after the other")
-	}
-	defer by.fitting.Store(false)
-	e.Method.Program = nil
-	err := e.Check()
-	if err == nil {
-		d, err = e.checked(d)
-	}
-	g := &group{}
-	if err == nil {
-		err = g.inspect(e, d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	one := &planned{Experiment: e, group: g, data: d, predictions: &Predictions{}}
-	j := &job{run: by.run, list: []*planned{one}, backend: by.backend, info: by.info, progress: progress, each: each}
-	if by.folder != "" && each == nil {
-		by.fitted++ // a Program that resumes asks in the same order
-		j.folder = filepath.Join(by.folder, fmt.Sprintf("fit-%d", by.fitted))
-	}
-	if err = j.train(ctx); err == nil {
-		err = one.failure()
-	}
-	return j, err
-}
-
-// failure is the error for networks that diverged, or have a Gaussian process that could not be finished.
-func (e *planned) failure() error {
-	if e.predictions.Diverged {
-		return fmt.Errorf("%w: %s", train.ErrDiverged, e.predictions.Reason)
-	}
-	return e.unfinished
 }
