@@ -105,7 +105,7 @@ func (c claim) check(x *tables.Index) (tables.Claim, error) {
 		}
 	}
 	tests := family.Tests()
-	n := tables.Verdicts(tests)
+	n := tests.Verdicts()
 	c.Verdict = tables.Holds
 	switch {
 	case c.comparable && behind, !c.comparable && n[report.Worse] > 0:
@@ -113,7 +113,7 @@ func (c claim) check(x *tables.Index) (tables.Claim, error) {
 	case len(tests) < len(c.tests), !c.comparable && n[report.NotSignificant] > 0:
 		c.Verdict = report.NotSignificant
 	}
-	if c.Evidence = tables.Tally(tests); alone > 0 {
+	if c.Evidence = tests.Tally(); alone > 0 {
 		c.Evidence += fmt.Sprintf(" In %d of them one of the two methods diverged.", alone)
 	}
 	return c.Claim, nil

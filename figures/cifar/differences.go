@@ -26,9 +26,9 @@ func comparedNumbers(scaled bool) []tables.Number {
 }
 
 const (
-	comparedBins  = 10  // of ECE
-	floorDraws  = 200 // of its noise floor
-	compareSeed = 1
+	comparedBins = 10  // of ECE
+	floorDraws   = 200 // of its noise floor
+	compareSeed  = 1
 )
 
 // comparedRun has the compared numbers of one run on the test images.
@@ -414,7 +414,7 @@ func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*exp
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := experiment.Measure(e, p)
+	numbers, err := e.Measure(p)
 	if err != nil {
 		return nil, err
 	}

@@ -344,7 +344,7 @@ func paperImages() experiment.Experiments {
 			seeded(Wide, paperSeeds).Of(d, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...),
 			seeded(Paper, paperSeeds).Of(withHeldOut(d), methods.Density))...) // for the energies of training images that it has not seen
 	}
-	all = tables.Union(all)
+	all = all.Distinct()
 	slices.SortStableFunc(all, func(a, b experiment.Experiment) int {
 		return cmp.Or(cmp.Compare(width(a), width(b)), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Task.Name, b.Task.Name))
 	})

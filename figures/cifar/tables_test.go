@@ -36,7 +36,7 @@ func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
 		if !has {
 			continue
 		}
-		found := must.Get(experiment.Measure(e, must.Get(r.Predictions())(t), experiment.Classification))(t)
+		found := must.Get(e.Measure(must.Get(r.Predictions())(t), experiment.Classification))(t)
 		for name, v := range found {
 			value, has := r.Metrics[name]
 			if !has || !scalar.EqualWithinAbs(v, value, 1e-5) {
@@ -192,7 +192,7 @@ func TestPaperImages(t *testing.T) {
 	}
 	for _, name := range []string{"cifar10-resnet14", "cifar100-resnet14", "cifar10-wrn", "cifar100-wrn", "rank1-ablation", "ood-svhn"} {
 		papers := slices.DeleteFunc(named(t, name).Runs(), added)
-		if n := len(tables.Union(all, papers)); len(papers) == 0 || n != len(all) {
+		if n := len(slices.Concat(all, papers).Distinct()); len(papers) == 0 || n != len(all) {
 			t.Errorf("%d of %d experiments of %s are missing", n-len(all), len(papers), name)
 		}
 	}
@@ -272,7 +272,7 @@ func TestRunOnTheSample(t *testing.T) {
 				t.Errorf("%s has metrics with %q: %t", r.Method, ending, measured)
 			}
 		}
-		if again := must.Get(experiment.Measure(all[i], must.Get(r.Predictions())(t)))(t); again["nll"] != r.Metrics["nll"] || len(again) != len(r.Metrics) {
+		if again := must.Get(all[i].Measure(must.Get(r.Predictions())(t)))(t); again["nll"] != r.Metrics["nll"] || len(again) != len(r.Metrics) {
 			t.Errorf("%s: the kept predictions have %d metrics and the NLL %v, and the result %d and %v", r.Method, len(again), again["nll"], len(r.Metrics), r.Metrics["nll"])
 		}
 	}

@@ -389,7 +389,7 @@ func TestDistributions(t *testing.T) {
 					t.Errorf("%d draws of 2 networks", draws)
 				}
 				e.Split, e.Seed = i, uint64(i)
-				if again := must.Get(experiment.Measure(e, p))(t); again["nll"] != r.Metrics["nll"] || again["pinball"] != r.Metrics["pinball"] {
+				if again := must.Get(e.Measure(p))(t); again["nll"] != r.Metrics["nll"] || again["pinball"] != r.Metrics["pinball"] {
 					t.Errorf("measured again: %v, were %v", again, r.Metrics)
 				}
 			}

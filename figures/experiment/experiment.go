@@ -277,6 +277,18 @@ func (l Experiments) OnSplits(numbers ...int) Experiments {
 	return slices.DeleteFunc(slices.Clone(l), func(e Experiment) bool { return !slices.Contains(numbers, e.Split) })
 }
 
+// Distinct returns the experiments in their order, each once.
+func (l Experiments) Distinct() (distinct Experiments) {
+	seen := map[string]bool{}
+	for i, id := range l.IDs() {
+		if !seen[id] {
+			seen[id] = true
+			distinct = append(distinct, l[i])
+		}
+	}
+	return distinct
+}
+
 // Change returns a copy of the list in which every experiment was changed. Each gets its own Recipe.Groups and
 // PretrainGroups, so that changing one of them changes no other experiment. Other lists and pointers are shared: replace
 // them, but leave their entries as they are.

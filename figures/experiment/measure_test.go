@@ -139,7 +139,7 @@ func TestMetrics(t *testing.T) {
 	} {
 		e := small(baselines.Deterministic{})
 		e.Task.Likelihood, c.set.Set = c.likelihood, "test"
-		got := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{c.set}, Unit: 2}, c.metric))(t)
+		got := must.Get(e.Measure(&experiment.Predictions{Sets: []experiment.Prediction{c.set}, Unit: 2}, c.metric))(t)
 		for name, want := range c.want {
 			if v, has := got[name]; !has || !scalar.EqualWithinAbs(v, want, 1e-12) {
 				t.Errorf("%s: %s is %v, want %v", c.name, name, v, want)

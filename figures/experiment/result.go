@@ -186,7 +186,7 @@ func attempt(metric Metric, p *Predictions) (found map[string]float64, err error
 // The result includes the numbers of Task.AfterTraining. If some are not finite, the error wraps ErrNotFinite, and all numbers
 // are returned with it. If a store keeps only a part of the predictions, the task's metrics are an error that wraps
 // ErrNoPredictions.
-func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
+func (e Experiment) Measure(p *Predictions, list ...Metric) (map[string]float64, error) {
 	if len(list) == 0 {
 		if p.partial {
 			return nil, e.wrap(errPartial)

@@ -51,7 +51,7 @@ func TestStoreKeepsResults(t *testing.T) {
 		if d := must.Get(p.Data(ctx))(t); len(d.Sets) != len(p.Sets) {
 			t.Errorf("the data of %v have %d sets", e, len(d.Sets))
 		}
-		if measured := must.Get(experiment.Measure(e, p))(t); !reflect.DeepEqual(measured, first[i].Metrics) {
+		if measured := must.Get(e.Measure(p))(t); !reflect.DeepEqual(measured, first[i].Metrics) {
 			t.Errorf("measured again: %v, want %v", measured, first[i].Metrics)
 		}
 	}
@@ -71,7 +71,7 @@ func TestMeasureRefuses(t *testing.T) {
 	bad := func(*experiment.Predictions) (map[string]float64, error) {
 		return map[string]float64{"bad": math.NaN()}, nil
 	}
-	must.GetErr(experiment.Measure(e, p, bad))(t, experiment.ErrNotFinite, "metrics map[bad:NaN]")
+	must.GetErr(e.Measure(p, bad))(t, experiment.ErrNotFinite, "metrics map[bad:NaN]")
 	must.GetErr(p.Set("other"))(t, "there are some of test")
 }
 

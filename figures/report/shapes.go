@@ -108,8 +108,8 @@ func scatter(p *plot.Plot, what, name string, x, y []float64, style draw.GlyphSt
 	return nil
 }
 
-// Marks draws a mark for each pair.
-func Marks(p *plot.Plot, x, y []float64, m Mark) error {
+// Draw draws the mark at each pair.
+func (m Mark) Draw(p *plot.Plot, x, y []float64) error {
 	return scatter(p, "marks "+m.Name, "", x, y, draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.2), Shape: m.Shape})
 }
 

@@ -86,13 +86,13 @@ func TestFamily(t *testing.T) {
 		family.Add(fmt.Sprint(i), values, map[int]float64{0: 2, 1: 0, 2: 4}, 0)
 	}
 	tests := family.Tests()
-	if alone != report.Better || tests[0].Verdict != report.NotSignificant || tables.Verdicts(tests)[report.NotSignificant] != 21 {
-		t.Errorf("alone %s, beside others %s", alone, tables.Tally(tests))
+	if alone != report.Better || tests[0].Verdict != report.NotSignificant || tests.Verdicts()[report.NotSignificant] != 21 {
+		t.Errorf("alone %s, beside others %s", alone, tests.Tally())
 	}
-	if got, want := tables.Tally(tests), "21 comparisons: 0 better, 0 worse, 21 not significant."; got != want {
+	if got, want := tests.Tally(), "21 comparisons: 0 better, 0 worse, 21 not significant."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := tables.Sentence([]tables.Test[string]{{Of: "yacht", Difference: tests[0].Difference, Verdict: report.Better}}); got != "yacht -0.200 [-0.343, -0.057], lower" {
+	if got := (tables.Tests[string]{{Of: "yacht", Difference: tests[0].Difference, Verdict: report.Better}}).Sentence(); got != "yacht -0.200 [-0.343, -0.057], lower" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -163,20 +163,6 @@ func divergedAlone(runs, reference []experiment.Result) string {
 	return report.Better
 }
 
-// Union lists experiments in their order, each once.
-func Union(lists ...experiment.Experiments) experiment.Experiments {
-	var union experiment.Experiments
-	seen := map[string]bool{}
-	all := slices.Concat(lists...)
-	for i, id := range all.IDs() {
-		if !seen[id] {
-			seen[id] = true
-			union = append(union, all[i])
-		}
-	}
-	return union
-}
-
 // An Exhibit is a table, its picture, and the runs that both are made of, under one name. Table and picture are pure functions of
 // results and kept predictions.
 type Exhibit struct {
@@ -246,7 +232,7 @@ func (e Exhibit) Runs() experiment.Experiments {
 	for _, part := range (Exhibits{e}).withParts() {
 		all = append(all, part.runs()...)
 	}
-	return Union(all)
+	return all.Distinct()
 }
 
 func (e Exhibit) runs() (list experiment.Experiments) {

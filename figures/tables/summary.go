@@ -212,8 +212,11 @@ type Test[K comparable] struct {
 	Verdict string
 }
 
+// Tests are the tests of a Family.
+type Tests[K comparable] []Test[K]
+
 // Tests returns the tests of a family in the order in which they were added, and then those without a Difference.
-func (f *Family[K]) Tests() []Test[K] {
+func (f *Family[K]) Tests() Tests[K] {
 	p := make([]float64, len(f.differences))
 	for i, d := range f.differences {
 		p[i] = d.P
@@ -245,7 +248,7 @@ func (t Test[K]) Text() string {
 
 // Sentence lists tests of a metric for which neither high nor low is better: it calls a significant difference lower or
 // higher.
-func Sentence(tests []Test[string]) string {
+func (tests Tests[K]) Sentence() string {
 	var parts []string
 	for _, t := range tests {
 		if t.Difference == nil {
@@ -255,13 +258,13 @@ func Sentence(tests []Test[string]) string {
 		if t.Verdict == report.NotSignificant {
 			word = report.NotSignificant
 		}
-		parts = append(parts, t.Of+" "+t.Text()+", "+word)
+		parts = append(parts, fmt.Sprint(t.Of, " ", t.Text(), ", ", word))
 	}
 	return strings.Join(parts, "; ")
 }
 
 // Verdicts returns the number of tests with each verdict.
-func Verdicts[K comparable](tests []Test[K]) map[string]int {
+func (tests Tests[K]) Verdicts() map[string]int {
 	n := map[string]int{}
 	for _, t := range tests {
 		n[t.Verdict]++
@@ -270,13 +273,13 @@ func Verdicts[K comparable](tests []Test[K]) map[string]int {
 }
 
 // Tally returns the Verdicts as a sentence.
-func Tally[K comparable](tests []Test[K]) string {
-	n := Verdicts(tests)
-	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant%s.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant], Equal(tests))
+func (tests Tests[K]) Tally() string {
+	n := tests.Verdicts()
+	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant%s.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant], tests.Equal())
 }
 
 // Equal returns the end of a sentence: how many comparisons have no test because all differences are equal; "" for none.
-func Equal[K comparable](tests []Test[K]) string {
+func (tests Tests[K]) Equal() string {
 	n := 0
 	for _, t := range tests {
 		if t.Difference == nil && t.Verdict == report.NotSignificant {

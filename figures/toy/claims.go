@@ -69,7 +69,7 @@ func (claim gapClaim) check(x *tables.Index) (tables.Claim, error) {
 		parts = append(parts, fmt.Sprintf("%s %.2f ± %.2f", m.Name, r.Mean, r.Std))
 	}
 	tests := family.Tests()
-	switch n := tables.Verdicts(tests); {
+	switch n := tests.Verdicts(); {
 	case n[report.Worse] > 0:
 		c.Verdict = tables.DoesNotHold
 	case n[report.NotSignificant] > 0:
@@ -77,6 +77,6 @@ func (claim gapClaim) check(x *tables.Index) (tables.Claim, error) {
 	default:
 		c.Verdict = tables.Holds
 	}
-	c.Evidence = "Gap ratio: " + strings.Join(parts, ", ") + tables.Equal(tests)
+	c.Evidence = "Gap ratio: " + strings.Join(parts, ", ") + tests.Equal()
 	return c, nil
 }

@@ -64,7 +64,7 @@ func drawn(seed int) experiment.Experiments {
 			all = append(all, grid.Of(data, m).OnSplits(seed)...)
 		}
 	}
-	return tables.Union(all)
+	return all.Distinct()
 }
 
 // without leaves out the results of a method.

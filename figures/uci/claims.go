@@ -131,7 +131,7 @@ func bestOnMost(tested report.Table, of tables.Number, s experiment.Grid) tables
 // that does not, by a table with bounds in which the control is the reference.
 func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	column := slices.Index(t.Columns, methods.Density.Name) - 1
-	var tests []tables.Test[string]
+	var tests tables.Tests[string]
 	bound := ""
 	var alone []string // the data sets on which density uncertainty diverged and the control did not
 	for _, row := range t.Rows {
@@ -146,7 +146,7 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 			}
 		}
 	}
-	n, compared := tables.Verdicts(tests), len(tests)
+	n, compared := tests.Verdicts(), len(tests)
 	var counted []string
 	for _, verdict := range []string{report.Better, report.Worse} {
 		if n[verdict] > 0 {
@@ -164,7 +164,7 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 	if n[report.Better] == 0 && bound != "" {
 		evidence = append(evidence, "mean within "+bound+" nats")
 	}
-	return claim("abstract, section 2", text, s.Title, strings.TrimPrefix(strings.Join(evidence, ", ")+tables.Equal(tests), "; "), compared, n[report.Better], n[report.Worse])
+	return claim("abstract, section 2", text, s.Title, strings.TrimPrefix(strings.Join(evidence, ", ")+tests.Equal(), "; "), compared, n[report.Better], n[report.Worse])
 }
 
 // claimsOfGaps check the paper's criterion where it matters, on test inputs between the training inputs: that the variance of
@@ -172,13 +172,13 @@ func beatsControl(t report.Table, text string, s experiment.Grid) tables.Claim {
 func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 	for _, s := range gapGrids() {
 		tests := againstConstant(x, rank, s)
-		n := tables.Verdicts(tests)
+		n := tests.Verdicts()
 		higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
 		evidence := fmt.Sprintf("rank correlation higher on %d, lower on %d of %d", higher, lower, compared)
 		if higher+lower == 0 {
 			evidence = fmt.Sprintf("rank correlation significant on none of %d", compared)
 		}
-		evidence += tables.Equal(tests)
+		evidence += tests.Equal()
 		all = append(all, claim("section 2", "Between the training inputs the density makes the variance rank errors better", s.Title, evidence, compared, higher, lower))
 	}
 	return all, nil
@@ -203,8 +203,8 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 		}
 	}
 	tests := family.Tests()
-	n, compared := tables.Verdicts(tests), len(tests)
+	n, compared := tests.Verdicts(), len(tests)
 	better, worse := n[report.Better], n[report.Worse]
-	evidence := fmt.Sprintf("held-out NLL with 0.1 better in %d, worse in %d of %d comparisons with lower ones", better, worse, compared) + tables.Equal(tests)
+	evidence := fmt.Sprintf("held-out NLL with 0.1 better in %d, worse in %d of %d comparisons with lower ones", better, worse, compared) + tests.Equal()
 	return []tables.Claim{claim("appendix, UCI details", "Initial deviations below 0.1 overfit", "", evidence, compared, better, worse)}, nil
 }

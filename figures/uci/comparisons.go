@@ -83,7 +83,7 @@ func changeOfLead(x *tables.Index) string {
 		}
 		family.Add(DatasetTitle(dataset), lead(trainings()[1]), lead(trainings()[0]), Data{Name: dataset}.Splits())
 	}
-	return tables.Sentence(family.Tests())
+	return family.Tests().Sentence()
 }
 
 // less are the differences on the splits that both have.
@@ -163,14 +163,14 @@ func gapScores(x *tables.Index, name string, n tables.Number) (report.Table, err
 	sheet := gapSheet(name, n)
 	for _, s := range gapGrids() {
 		if tests := againstConstant(x, n, s); len(tests) > 0 {
-			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": n.Title, "Settings": s.Title, "Tests": tables.Sentence(tests)}))
+			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": n.Title, "Settings": s.Title, "Tests": tests.Sentence()}))
 		}
 	}
 	return sheet.Make(x)
 }
 
 // againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
-func againstConstant(x *tables.Index, n tables.Number, s experiment.Grid) []tables.Test[string] {
+func againstConstant(x *tables.Index, n tables.Number, s experiment.Grid) tables.Tests[string] {
 	var family tables.Family[string]
 	for _, d := range s.Data {
 		family.AddTested(title(d), x, n.Over(s.Of(d, methods.Density)).Against(s.Of(d, methods.DensityConstant)))

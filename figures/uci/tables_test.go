@@ -140,7 +140,7 @@ func TestDatasetsTable(t *testing.T) {
 func TestFigures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	isTuned := func(e experiment.Experiment) bool { return e.Preset == "uci.Tuned" } // these change with what is chosen
-	experiments := tables.Union(
+	experiments := slices.Concat(
 		slices.DeleteFunc(runs(t, "uci-nll"), func(e experiment.Experiment) bool {
 			return e.Task.Name == "protein" && e.Method.Name == methods.MFVI.Name || e.Task.Name == "wine" && e.Split > 4
 		}),
@@ -150,7 +150,7 @@ func TestFigures(t *testing.T) {
 			missing := e.Recipe.Epochs == 4000 && e.Method.Name == methods.Ensemble.Name && e.Split == 0
 			return missing || e.Task.Name != "yacht" && e.Task.Name != "boston"
 		}),
-	)
+	).Distinct()
 	experiments = slices.DeleteFunc(experiments, func(e experiment.Experiment) bool { // these were added after the pictures
 		return slices.ContainsFunc(laterMethods, e.Method.Equal) || slices.ContainsFunc(addedMethods, e.Method.Equal) && !slices.Contains(SmallDatasets(), e.Task.Name)
 	})

@@ -57,7 +57,7 @@ func TestJointMetrics(t *testing.T) {
 		}
 		std := slices.Repeat([]float64{noise}, len(right))
 		set.Prediction = predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{right, wrong}, NoiseStd: [][]float64{std, std}}, Width: 1}
-		found := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: data.Unit, Zero: data.Zero}))(t)
+		found := must.Get(e.Measure(&experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: data.Unit, Zero: data.Zero}))(t)
 		joint, marginal := found[p.prefix+metricJoint], found[p.prefix+metricMarginal]
 		must.Near(t, joint-marginal, -math.Ln2*(1-1./dyadSize), 1e-9, "%s: the joint value minus the marginal one", p.Title)
 		// Targets are at the function itself, or on the cubic with its noise around it.

@@ -87,7 +87,7 @@ func gapPicture(x *tables.Index) (report.Figure, error) {
 					at, differences = append(at, float64(k+1)), append(differences, g.difference)
 				}
 			}
-			if err := report.Marks(p, at, differences, mark); err != nil {
+			if err := mark.Draw(p, at, differences); err != nil {
 				return f, err
 			}
 		}
@@ -118,7 +118,7 @@ func holesPicture(x *tables.Index) (report.Figure, error) {
 				return f, fmt.Errorf("where: no run on holes with %s; run: reproduce run where-holes: %w", s.Title, report.ErrNotRun)
 			}
 			at := valuesOf(holes, axis.of)
-			if err := report.Marks(p, at, valuesOf(holes, difference), marks[i]); err != nil {
+			if err := marks[i].Draw(p, at, valuesOf(holes, difference)); err != nil {
 				return f, err
 			}
 			all = append(all, at...)

@@ -59,7 +59,7 @@ func (a againCommand) Run(ctx context.Context, c command) error {
 		}
 		now := experiment.Result{}.Of(*r.Experiment)
 		if err == nil {
-			now.Metrics, err = experiment.Measure(*r.Experiment, p)
+			now.Metrics, err = r.Experiment.Measure(p)
 		}
 		switch {
 		case errors.Is(err, experiment.ErrNoPredictions):

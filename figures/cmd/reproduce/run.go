@@ -91,7 +91,7 @@ func lasting(list experiment.Experiments, epochs int) (experiment.Experiments, e
 			return nil, usagef("--epochs %d: %w", epochs, err)
 		}
 	}
-	return tables.Union(list), nil
+	return list.Distinct(), nil
 }
 
 // carryOut runs experiments and reports on them.
@@ -183,7 +183,7 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 			}
 		}
 	}
-	return tables.Union(list), nil
+	return list.Distinct(), nil
 }
 
 // datasetOf is the name of the data set of an experiment: the name of its task without what follows a comma, such as the
