@@ -218,10 +218,13 @@ type SWAG struct {
 	deviations [][]float64 // the columns of D, the oldest first
 }
 
-// Add adds the parameters at the next time, [P]; P must be the same at all times. It panics if Rank is negative.
+// Add adds the parameters at the next time, [P]. It panics if P is another one than before, or if Rank is negative.
 func (s *SWAG) Add(parameters []float64) {
 	if s.mean == nil {
 		s.mean, s.sums = make([]float64, len(parameters)), make([]float64, len(parameters))
+	}
+	if len(parameters) != len(s.mean) {
+		panic(fmt.Errorf("baselines.SWAG: there are %d parameters, and before there were %d", len(parameters), len(s.mean)))
 	}
 	s.count++
 	deviation := make([]float64, len(parameters))

@@ -89,4 +89,5 @@ func TestSWAGMatchesNumPy(t *testing.T) {
 	var one baselines.SWAG
 	one.Add([]float64{1})
 	must.GetErr(one.Draw(nil))(t, "needs at least 2")
+	must.Panic(t, func() { one.Add(nil) }, "0 parameters, and before there were 1")
 }

@@ -180,10 +180,15 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 //	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
 //
 // in nats, where H is the entropy and I_m the mutual information of label and sample in member m. It is an error if there
-// is no member, or if one has another number of inputs than the first.
+// is no member, or if one has another number of inputs or another likelihood than the first.
 func Ensemble(members ...*Prediction) (*Prediction, error) {
 	if len(members) == 0 {
 		return nil, errNoMembers
+	}
+	for i, p := range members {
+		if p == nil || fmt.Sprintf("%#v", p.Likelihood) != fmt.Sprintf("%#v", members[0].Likelihood) { // also of types that == is not for
+			return nil, fmt.Errorf("member %d of the ensemble is nil, or by another likelihood than member 0", i)
+		}
 	}
 	all := *members[0]
 	if len(members) == 1 {

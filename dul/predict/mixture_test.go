@@ -294,6 +294,8 @@ func TestEnsemble(t *testing.T) {
 		"member 1 of the ensemble has 1 probabilities, member 0 has 2": of([]float64{1, 0}, []float64{1}),
 		"member 1 of the ensemble predicts at another number":          {{Outputs: [][]float64{{1, 2}}}, {Outputs: [][]float64{{1}}}},
 		"or by another likelihood":                                     {{Parameters: [][]float64{{1, 2}}}, draws[0]},
+		"member 1 of the ensemble is nil":                              {draws[0], nil},
+		"by another likelihood than member 0":                          {{Likelihood: likelihood.StudentT{Nu: 4}}, {Likelihood: likelihood.StudentT{Nu: 5}}},
 	} {
 		must.GetErr(predict.Ensemble(members...))(t, says)
 	}
