@@ -96,7 +96,7 @@ func nllTable(x *tables.Index) (report.Table, error) { return paperTable(x, nll)
 func rmseTable(x *tables.Index) (report.Table, error) { return paperTable(x, rmse) }
 
 func paperTable(x *tables.Index, n tables.Number) (report.Table, error) {
-	list := densityFirst(withLater)
+	list := densityFirst(everyMethod)
 	s := sheet("uci-"+n.Name, report.LegendPaper, list)
 	for _, dataset := range tableDatasets() {
 		ours := tables.Row{Group: DatasetTitle(dataset), Name: "ours"}
