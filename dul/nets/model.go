@@ -257,6 +257,18 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	return y
 }
 
+// NLL returns the likelihood's -log p(answers | outputs) of each example, [..., batch, 1], in the scope of Scope. It panics with
+// an error if the likelihood panics or returns another shape.
+func (m *Model) NLL(s *model.Scope, outputs, answers *graph.Node) *graph.Node {
+	defer PanicWithError("the NLL of the likelihood of type %T", m.Likelihood)
+	nll, want := m.Likelihood.NLL(s, outputs, answers), slices.Clone(answers.Shape().Dimensions)
+	want[len(want)-1] = 1
+	if !slices.Equal(nll.Shape().Dimensions, want) {
+		panic(fmt.Errorf("the NLL of the likelihood of type %T has shape %s for answers of shape %s; want one number for each example, %v", m.Likelihood, nll.Shape(), answers.Shape(), want))
+	}
+	return nll
+}
+
 // facts tells the layers about the model.
 func (m *Model) facts(x *graph.Node) *params.Facts {
 	facts, dims, batch := params.FactsOf(x.Graph()), x.Shape().Dimensions, len(m.LeadingAxes())

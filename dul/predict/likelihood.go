@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -110,12 +109,7 @@ func (p *Prediction) byModel(targets []float64, labels []int) (_ []float64, err 
 		return nil, fmt.Errorf("there are %d labels and %d targets for a prediction at %d inputs", len(labels), len(targets), n)
 	}
 	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
-		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
-		nll := m.Likelihood.NLL(m.Scope(root), outputs, answers)
-		if dims := nll.Shape().Dimensions; !slices.Equal(dims, []int{n, 1}) {
-			panic(fmt.Errorf("the NLL has the shape %v for %d inputs and answers of shape %s; want [%d, 1]: give as many targets for each as in training", dims, n, answers.Shape(), n))
-		}
-		return nll
+		return m.NLL(m.Scope(root), outputs, answers)
 	})
 	if err != nil {
 		return nil, err

@@ -112,11 +112,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	for _, set := range e.data {
 		o.n = append(o.n, float64(set.Len()))
 	}
-	nll := m.Likelihood.NLL(s, outputs, targets)
-	if !slices.Equal(nll.Shape().Dimensions, weights.Shape().Dimensions) {
-		panic(fmt.Errorf("the NLL of the likelihood of type %T has shape %s for targets of shape %s; want one number for each example, %v", m.Likelihood, nll.Shape(), targets.Shape(), weights.Shape().Dimensions))
-	}
-	parts := o.of(nll, weights)
+	parts := o.of(m.NLL(s, outputs, targets), weights)
 	if e.phase.generative {
 		if parts.logLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))

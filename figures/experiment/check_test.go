@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 		}, "the label of example"},
 		{"a classification of an earlier version", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = former{} }, "replace it by LogProbabilities"},
 		{"a layer that returns nothing", small(nothing{}), func(e *experiment.Experiment) {}, "layer /model/network/hidden_0 of type experiment_test.nothing, for inputs (Float32)[7, 2]: it returned nil"},
-		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
+		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "want one number for each example, [7 1]"},
 		{"a process for another likelihood", small(baselines.SNGP{}), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.StudentT{Nu: 4} }, "is for likelihood.Gaussian or for classes, not for a likelihood.StudentT"},
 		{"inputs of another shape", small(none), func(e *experiment.Experiment) {
 			other := line(2, 1)

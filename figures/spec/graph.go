@@ -76,7 +76,7 @@ func (b Graph) Build(look func(m *nets.Model, s *model.Scope, outputs, nll *grap
 		m.CheckOutputs(s, outputs, b.Rows)
 		var nll *graph.Node
 		if b.Training { // a Gaussian process has draws of its outputs in training alone
-			nll = checkedNLL(s, b.Likelihood, outputs, in[1], b.Rows)
+			nll = m.NLL(s, outputs, in[1])
 		}
 		look(m, s, outputs, nll)
 	}, x, answers)
@@ -89,16 +89,6 @@ func madeUp(width int) ([][]float64, error) {
 		features[i] = rng.NormFloat64()
 	}
 	return [][]float64{features}, nil
-}
-
-// checkedNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
-func checkedNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node, rows int) *graph.Node {
-	defer nets.PanicWithError("the likelihood of type %T", l)
-	each := l.NLL(s, outputs, answers)
-	if dims := each.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
-		panic(fmt.Errorf("the NLL of the likelihood of type %T has the shape %s for %d examples; want [%d, 1]", l, each.Shape(), rows, rows))
-	}
-	return each
 }
 
 // batch are the shapes of a batch of inputs and of their answers.
