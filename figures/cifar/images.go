@@ -38,9 +38,9 @@ type Images struct {
 	// TrainN and TestN limit the images to train on, and of each predicted set; 0 means all. HeldOut are kept out of
 	// training.
 	TrainN, TestN, HeldOut int
-	// Choosing is for choosing hyperparameters without a look at the test images: the held-out images are the one set, in
+	// Validation is for choosing hyperparameters without a look at the test images: the held-out images are the one set, in
 	// the place of the test images.
-	Choosing bool
+	Validation bool
 	// Sets are predicted, in this order. A preset fills them in.
 	Sets []string
 	// ReleasedStats standardises by the constants of the authors' code, in the place of the means and deviations of the
@@ -52,7 +52,7 @@ type Images struct {
 type identity struct {
 	Name, SHA256           string
 	TrainN, TestN, HeldOut int
-	Choosing               bool
+	Validation             bool `experiment:"Choosing"`
 	Sets                   []string
 	ReleasedStats          bool
 }
@@ -72,7 +72,7 @@ func (d Images) Identity() spec.Identity {
 	if d.Sample {
 		sum = sampleSum
 	}
-	return spec.Identity{Type: "cifar.Images", Value: identity{d.Name, sum, d.TrainN, d.TestN, d.HeldOut, d.Choosing, d.Sets, d.ReleasedStats}}
+	return spec.Identity{Type: "cifar.Images", Value: identity{d.Name, sum, d.TrainN, d.TestN, d.HeldOut, d.Validation, d.Sets, d.ReleasedStats}}
 }
 
 // Check says what cannot be.
@@ -86,10 +86,10 @@ func (d Images) Check() error {
 		return fmt.Errorf("the images that come with the program have no set %q; use %q", SVHN, SVHNExcerpt)
 	case d.TrainN < 0 || d.TestN < 0 || d.HeldOut < 0:
 		return fmt.Errorf("cifar.Images has TrainN %d, TestN %d and HeldOut %d; none may be negative", d.TrainN, d.TestN, d.HeldOut)
-	case d.HeldOut == 0 && (d.Choosing || slices.Contains(d.Sets, HeldOutSet)):
+	case d.HeldOut == 0 && (d.Validation || slices.Contains(d.Sets, HeldOutSet)):
 		return fmt.Errorf("cifar.Images predicts held-out images, but HeldOut is 0")
-	case d.Choosing && len(d.Sets) != 1:
-		return fmt.Errorf("cifar.Images with Choosing predicts the one set %q; Sets are %v", TestSet, d.Sets)
+	case d.Validation && len(d.Sets) != 1:
+		return fmt.Errorf("cifar.Images with Validation predicts the one set %q; Sets are %v", TestSet, d.Sets)
 	case len(d.Sets) == 0:
 		return fmt.Errorf("cifar.Images has no Sets to predict")
 	}
@@ -174,7 +174,7 @@ func (d Images) Load(ctx context.Context, _ int) (experiment.Data, error) {
 	for _, name := range d.Sets {
 		set := experiment.Set{Name: name}
 		switch {
-		case name == HeldOutSet, d.Choosing:
+		case name == HeldOutSet, d.Validation:
 			set.Dataset = out.HeldOut
 		case name == TestSet:
 			m := first(test, d.TestN)

@@ -34,7 +34,7 @@ func TestImages(t *testing.T) {
 			}
 		}
 	}
-	choosing := cifar.Images{Name: cifar.CIFAR10, Sample: true, HeldOut: 30, Choosing: true, Sets: []string{cifar.TestSet}}
+	choosing := cifar.Images{Name: cifar.CIFAR10, Sample: true, HeldOut: 30, Validation: true, Sets: []string{cifar.TestSet}}
 	chosen := must.Get(choosing.Load(context.Background(), 0))(t)
 	if !slices.Equal(chosen.Sets[0].Labels, data.HeldOut.Labels) {
 		t.Error("hyperparameters are chosen by other images than those that are held out")
@@ -50,7 +50,7 @@ func TestImagesThatCannotBe(t *testing.T) {
 		"but HeldOut is 0":                {Name: cifar.CIFAR10, Sets: []string{cifar.HeldOutSet}},
 		"has no Sets":                     {Name: cifar.CIFAR10},
 		"there is no set \"cifar10\"":     {Name: cifar.CIFAR10, Sets: []string{cifar.CIFAR10}},
-		"predicts the one set \"test\"":   {Name: cifar.CIFAR10, HeldOut: 1, Choosing: true, Sets: []string{cifar.TestSet, cifar.SVHN}},
+		"predicts the one set \"test\"":   {Name: cifar.CIFAR10, HeldOut: 1, Validation: true, Sets: []string{cifar.TestSet, cifar.SVHN}},
 		"999 images to train on, 50 held": {Name: cifar.CIFAR10, Sample: true, TrainN: 999, HeldOut: 50, Sets: []string{cifar.TestSet}},
 	} {
 		must.GetErr(d.Load(context.Background(), 0))(t, want)

@@ -60,7 +60,7 @@ func Processor(data experiment.Source, m experiment.Method) (experiment.Experime
 // draws.
 func ProcessorGrid(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	s := onProcessor
-	s.preset, s.epochs, s.samples, s.sizes.TrainN, s.sizes.Choosing = "cifar.ProcessorGrid", 3, 10, 20000, true
+	s.preset, s.epochs, s.samples, s.sizes.TrainN, s.sizes.Validation = "cifar.ProcessorGrid", 3, 10, 20000, true
 	return s.experiment(data, m)
 }
 
@@ -86,7 +86,7 @@ type settings struct {
 	epochs   int
 	samples  int    // draws of a prediction
 	svhn     bool   // predict the test part of SVHN too, which the paper's tables have
-	sizes    Images // TrainN, TestN, HeldOut and Choosing, which take the place of those of the data that are 0
+	sizes    Images // TrainN, TestN, HeldOut and Validation, which take the place of those of the data that are 0
 }
 
 // withDecay is the preset with weight decay on all parameters, or on weights alone.
@@ -172,11 +172,11 @@ func isPlain(m experiment.Method) bool {
 // images are the data with the sizes of the preset, and all sets that the method has a use for.
 func (s settings) images(d Images, m experiment.Method, t experiment.Traits) Images {
 	d.TrainN, d.TestN, d.HeldOut = cmp.Or(d.TrainN, s.sizes.TrainN), cmp.Or(d.TestN, s.sizes.TestN), cmp.Or(d.HeldOut, s.sizes.HeldOut)
-	d.Choosing, d.ReleasedStats = d.Choosing || s.sizes.Choosing, d.ReleasedStats || s.released
+	d.Validation, d.ReleasedStats = d.Validation || s.sizes.Validation, d.ReleasedStats || s.released
 	if d.Sets != nil {
 		return d
 	}
-	if d.Sets = []string{TestSet}; d.Choosing {
+	if d.Sets = []string{TestSet}; d.Validation {
 		return d
 	}
 	if d.HeldOut > 0 && (t.Energies || isPlain(m)) {

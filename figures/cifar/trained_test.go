@@ -29,7 +29,7 @@ func export(t *testing.T, from string) {
 	for _, m := range exported {
 		e := exportedExperiment(m)
 		r, _ := x.Find(e)
-		named, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(from, experiment.NetworkFile(e, 0))))(t)
+		named, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(from, e.NetworkFile(0))))(t)
 		if metadata["version"] != r.Version {
 			t.Fatalf("the network of %v is of version %q and its result of %q, so they are of two trainings", e, metadata["version"], r.Version)
 		}

@@ -342,7 +342,7 @@ func main() {
 	}
 	engine := experiment.Engine{Store: &experiment.Store{Folder: FOLDER}, Curves: FOLDER, Notes: func(text string) { fmt.Println(text) }}
 	results, err := engine.Run(context.Background(), list...)
-	curve, curveErr := experiment.Curve(FOLDER, list[0])
+	curve, curveErr := list[0].Curve(FOLDER)
 	fmt.Println("NLL", results[0].Metrics["nll"], err, len(curve), "epochs", curveErr)
 }
 `

@@ -49,7 +49,7 @@ func TestTableOfCategories(t *testing.T) {
 			}
 		}
 	}
-	o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
+	o := must.Get(trained.Open(filepath.Join(folder, e.NetworkFile(0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
 	for i, row := range datasets.RandomSplits(set.N, 1)[0].Test {
 		a, b := must.Get(o.PredictCells(t.Context(), rows[row]...))(t), must.Get(o.Predict(t.Context(), set.Row(row)))(t)
 		if mean := said.Mean[0][i]*d.Unit + d.Zero; !scalar.EqualWithinAbs(a.Mean, mean, 1e-5) || a.Mean != b.Mean {
@@ -82,6 +82,6 @@ func TestTableOfCategories(t *testing.T) {
 	second.Split = 1
 	must.GetErr(engine.Run(context.Background(), e, second))(t, "split 1: row 1 (from 0)")
 	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)
-	o = must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
+	o = must.Get(trained.Open(filepath.Join(folder, e.NetworkFile(0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, likelihood.Gaussian{}))(t)
 	must.GetErr(o.PredictCells(t.Context(), "ash", "1000"))(t, "wood=ash, and no training row")
 }

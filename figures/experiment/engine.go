@@ -24,11 +24,11 @@ type Engine struct {
 	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
 	// not trained again, one that was stopped resumes, and processes with one store share the work.
 	Store *Store
-	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See Open. An experiment that
+	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See trained.Open. An experiment that
 	// differs from one whose networks are there only in what its predictions depend on, such as Recipe.Samples, PredictBatch or the
 	// Sets, is predicted by these networks, without training.
 	Networks string
-	// Curves is the folder in which learning curves are kept, epoch by epoch; "" keeps none. See Curve.
+	// Curves is the folder in which learning curves are kept, epoch by epoch; "" keeps none. See Experiment.Curve.
 	Curves string
 	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
 	CheckpointEvery time.Duration
@@ -76,8 +76,8 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	return found, errors.Join(err, r.failures())
 }
 
-// A planned is an experiment of a run with its identity, which for your own data takes time to find.
-type planned struct {
+// An entry is an experiment of a run with its identity, which for your own data takes time to find.
+type entry struct {
 	Experiment
 	group *group
 	id    string
@@ -93,20 +93,20 @@ type planned struct {
 	part   float64 // how much is done, from 0 to 1
 }
 
-// A group is the planned experiments that differ in split and seed alone.
+// A group is the entries that differ in split and seed alone.
 type group struct {
 	traits   Traits
 	cost     float64 // of training one experiment, in examples of a small network
 	images   bool
 	replicas bool // whether its experiments can be replicas of one graph
 	line     groupLine
-	list     []*planned // none if the first one was refused
+	list     []*entry // none if the first one was refused
 }
 
 // A run is the state of Engine.Run.
 type run struct {
 	Engine
-	order   []*planned // each once
+	order   []*entry // each once
 	groups  []*group
 	byGroup map[string]*group
 	cost    float64           // of everything, also of what a store has
@@ -176,7 +176,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	} else if len(g.list) == 0 {
 		return nil
 	}
-	if i := slices.IndexFunc(g.list, func(o *planned) bool { return o.Split == e.Split && o.Seed == e.Seed }); i >= 0 {
+	if i := slices.IndexFunc(g.list, func(o *entry) bool { return o.Split == e.Split && o.Seed == e.Seed }); i >= 0 {
 		one := g.list[i]
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
 			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
@@ -190,12 +190,12 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		return nil
 	}
 	// A category that no training row of a split has, or a single class, is seen before any split is trained.
-	if table, is := e.Task.Data.(Table); is && (table.Set.Columns != nil || table.Classes > 0) && !slices.ContainsFunc(g.list, func(o *planned) bool { return o.Split == e.Split }) {
+	if table, is := e.Task.Data.(Table); is && (table.Set.Columns != nil || table.Classes > 0) && !slices.ContainsFunc(g.list, func(o *entry) bool { return o.Split == e.Split }) {
 		if _, err := e.load(ctx); err != nil {
 			return err
 		}
 	}
-	one := &planned{Experiment: e, group: g, id: idOf(identity, e.Split, e.Seed)}
+	one := &entry{Experiment: e, group: g, id: idOf(identity, e.Split, e.Seed)}
 	r.cost += g.cost
 	g.list, r.order = append(g.list, one), append(r.order, one)
 	return nil
@@ -241,13 +241,13 @@ func (r *run) note(text string) {
 }
 
 // finished notes which part of an experiment is done, from 0 to 1.
-func (r *run) finished(e *planned, part float64) {
+func (r *run) finished(e *entry, part float64) {
 	r.done += e.group.cost * (part - e.part)
 	e.part = part
 }
 
 // fail notes why an experiment has no result. What was stopped has not failed.
-func (r *run) fail(ctx context.Context, e *planned, err error) {
+func (r *run) fail(ctx context.Context, e *entry, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() == nil {
@@ -394,7 +394,7 @@ func (r *run) noteStored(version string) {
 
 // measureStored adds to a stored result the metrics that its experiment asks for, from its predictions, and says whether it has
 // others now than the rounding of another processor would give. It is an error if it lacks what only the trained networks could say.
-func (p *planned) measureStored() (changed bool, err error) {
+func (p *entry) measureStored() (changed bool, err error) {
 	if p.result.Diverged || len(p.Task.Metrics) == 0 && p.Task.AfterTraining == nil {
 		return false, nil
 	}
@@ -420,7 +420,7 @@ func (p *planned) measureStored() (changed bool, err error) {
 // single experiments otherwise. The longest come first, so that the last to end do not run alone for long.
 func (r *run) jobs() (all []*job) {
 	for _, g := range r.groups {
-		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil }), 1
+		left, together := slices.DeleteFunc(slices.Clone(g.list), func(e *entry) bool { return e.result != nil || e.failed != nil }), 1
 		if g.replicas {
 			together = max(1, len(left))
 		}

@@ -302,7 +302,7 @@ func TestKnownNoise(t *testing.T) {
 		must.Near(t, set.NoiseDeviation()*p.Unit, 2, 1e-6, "split %d: the noise", i)
 		must.Near(t, r.Metrics["nll"], nll, 1e-6, "split %d: the NLL", i)
 		must.Near(t, r.Metrics["nll"], first[i].Metrics["nll"], 0, "split %d: the NLL again", i)
-		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(*r.Experiment, 0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, e.Task.Likelihood))(t)
+		o := must.Get(trained.Open(filepath.Join(folder, r.Experiment.NetworkFile(0)), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, e.Task.Likelihood))(t)
 		a := must.Get(o.Predict(t.Context(), []float64{1, 2}))(t)
 		must.Near(t, a.High-a.Low, 2*2*1.959963985, 1e-5, "split %d: the width of the interval", i)
 	}
@@ -634,7 +634,7 @@ func TestCurves(t *testing.T) {
 	must.Get(engine.Run(t.Context(), list...))(t)
 	for i, want := range []string{"0.1 0.2 ", "0.1 0.2 ", "0.1 0.2 ", "0.1 0.2 1.1 1.2 "} {
 		got := ""
-		for _, p := range must.Get(experiment.Curve(folder, list[i]))(t) {
+		for _, p := range must.Get(list[i].Curve(folder))(t) {
 			if got += fmt.Sprintf("%d.%d ", p.Model, p.Epoch); !(p.NLL > 0) || p.Pretraining {
 				t.Errorf("of %v there is %+v", list[i], p)
 			}
@@ -645,16 +645,16 @@ func TestCurves(t *testing.T) {
 	}
 	file := filepath.Join(folder, own.ID()+".csv")
 	must.Do(t, os.WriteFile(file, append(must.Get(os.ReadFile(file))(t), "0,2,true,1.5,NaN,3,4,0\n"...), 0o600))
-	if got := must.Get(experiment.Curve(folder, own))(t); len(got) != 4 || got[1].Total != 1.5 || !got[1].Pretraining {
+	if got := must.Get(own.Curve(folder))(t); len(got) != 4 || got[1].Total != 1.5 || !got[1].Pretraining {
 		t.Errorf("with an epoch again there is %+v", got)
 	}
 	must.Do(t, os.WriteFile(file, []byte("0,1,"), 0o600))
-	must.GetErr(experiment.Curve(folder, own))(t, "line 1")
+	must.GetErr(own.Curve(folder))(t, "line 1")
 	engine.Curves = filepath.Join(t.TempDir(), "others")
 	if must.Get(engine.Run(t.Context(), own))(t); !strings.Contains(said, "not trained again to keep its learning curve") {
 		t.Errorf("the engine says %q", said)
 	}
-	if got := must.Get(experiment.Curve(engine.Curves, own))(t); got != nil {
+	if got := must.Get(own.Curve(engine.Curves))(t); got != nil {
 		t.Errorf("what was not trained has the curve %v", got)
 	}
 
@@ -663,7 +663,7 @@ func TestCurves(t *testing.T) {
 	held.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 3, HeldOut: 0.2}
 	plain, kept := must.Get(experiment.Run(t.Context(), allSplits(held)...))(t), must.Get(experiment.Engine{Curves: folder}.Run(t.Context(), allSplits(held)...))(t)
 	for i, r := range kept {
-		epochs := must.Get(experiment.Curve(folder, *r.Experiment))(t)
+		epochs := must.Get(r.Experiment.Curve(folder))(t)
 		if before, now := epochs[0].HeldOut, epochs[len(epochs)-1].HeldOut; !(before > 0 && now > 0 && before != now) || r.Difference(plain[i]) != "" {
 			t.Errorf("split %d: the held-out losses are %g and %g, and the metrics differ: %s", i, before, now, r.Difference(plain[i]))
 		}

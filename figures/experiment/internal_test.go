@@ -59,7 +59,7 @@ func TestCommittedResultsHaveAVersion(t *testing.T) {
 	checkout := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(checkout, "go.mod"), []byte("module densityuncertainty\n"), 0o600))
 	committed := filepath.Join(checkout, "figures", "runs")
-	waiting := []*group{{list: []*planned{{}}}}
+	waiting := []*group{{list: []*entry{{}}}}
 	for _, c := range []struct {
 		folder, version string
 		groups          []*group
@@ -212,8 +212,8 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 func TestJobsInOrder(t *testing.T) {
 	r := &run{}
 	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
-		one := &planned{id: fmt.Sprint(i), group: &group{cost: cost}}
-		one.group.list, r.order = []*planned{one}, append(r.order, one)
+		one := &entry{id: fmt.Sprint(i), group: &group{cost: cost}}
+		one.group.list, r.order = []*entry{one}, append(r.order, one)
 		r.groups = append([]*group{one.group}, r.groups...)
 	}
 	var got string

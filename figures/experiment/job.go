@@ -30,7 +30,7 @@ import (
 // graph, or the members of a single experiment one after the other, and predicts by them.
 type job struct {
 	run     *run
-	list    []*planned
+	list    []*entry
 	backend compute.Backend
 	info    environment.Info
 	folder  string   // for checkpoints; "" keeps none
@@ -63,7 +63,7 @@ func (j *job) String() string {
 }
 
 // first is an experiment that tells all but split and seed.
-func (j *job) first() *planned { return j.list[0] }
+func (j *job) first() *entry { return j.list[0] }
 
 // likelihood is that of the networks, whose targets may be standardised.
 func (j *job) likelihood() likelihood.Likelihood { return j.first().data.likelihood }
@@ -94,7 +94,7 @@ func (j *job) share(ctx context.Context, backend compute.Backend) (err error) {
 			return err
 		}
 		r.mu.Lock()
-		j.list = slices.DeleteFunc(slices.Clone(j.list), func(e *planned) bool { return e.result != nil || !slices.Contains(free, e.id) })
+		j.list = slices.DeleteFunc(slices.Clone(j.list), func(e *entry) bool { return e.result != nil || !slices.Contains(free, e.id) })
 		r.mu.Unlock()
 	}
 	for _, part := range j.parts(ctx, backend) {
@@ -109,13 +109,13 @@ func (j *job) share(ctx context.Context, backend compute.Backend) (err error) {
 // set, so that no replica's noise depends on the others. Experiments whose data cannot be loaded fail.
 func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
 	r, list, loaded := j.run, j.list, map[int]Data{}
-	fails := func(e *planned, err error) bool {
+	fails := func(e *entry, err error) bool {
 		if err != nil {
 			r.fail(ctx, e, e.wrap(err))
 		}
 		return err != nil
 	}
-	list = slices.DeleteFunc(list, func(e *planned) bool {
+	list = slices.DeleteFunc(list, func(e *entry) bool {
 		var has bool
 		var err error
 		if e.data, has = loaded[e.Split]; !has {
@@ -127,7 +127,7 @@ func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
 	})
 	if len(list) > 0 {
 		err := list[0].group.checkData(ctx, list[0].Task.Data, loaded)
-		list = slices.DeleteFunc(list, func(e *planned) bool { return fails(e, err) })
+		list = slices.DeleteFunc(list, func(e *entry) bool { return fails(e, err) })
 	}
 	alike, info := map[string]*job{}, environment.Describe(backend)
 	for _, e := range list {
@@ -448,7 +448,7 @@ func (j *job) options() predict.Options {
 
 // predict predicts all sets of all experiments.
 func (j *job) predict(ctx context.Context) error {
-	if !slices.ContainsFunc(j.list, func(e *planned) bool { return !e.predictions.Diverged }) {
+	if !slices.ContainsFunc(j.list, func(e *entry) bool { return !e.predictions.Diverged }) {
 		return nil
 	}
 	first := j.first()

@@ -155,7 +155,7 @@ func TestNetworksAreKept(t *testing.T) {
 	e := transformer(t, dul.Density{})
 	engine := experiment.Engine{Networks: folder}
 	r := must.Get(engine.Run(ctx, e))(t)[0]
-	_, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(folder, experiment.NetworkFile(e, 0))))(t)
+	_, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(folder, e.NetworkFile(0))))(t)
 	if metadata["version"] != r.Version || metadata["experiment"] != e.ID() {
 		t.Errorf("the metadata are %q", metadata)
 	}

@@ -19,9 +19,9 @@ import (
 // ensemble, and the identity of its experiment.
 const trainingKey, memberKey, experimentKey = "training", "member", "experiment"
 
-// NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment. An ensemble has a file
+// NetworkFile is the name of the file in Engine.Networks with the trained network. An ensemble has a file
 // for each member, from 0.
-func NetworkFile(e Experiment, member int) string { return e.Method.networkFile(e.ID(), member) }
+func (e Experiment) NetworkFile(member int) string { return e.Method.networkFile(e.ID(), member) }
 
 // networkFile is NetworkFile for an experiment with this identity, which takes time to find for your own code.
 func (m Method) networkFile(id string, member int) string {
@@ -36,10 +36,10 @@ func (r *run) checkKept() error {
 	var all errorList
 	for _, kept := range []struct {
 		folder, what string
-		file         func(e *planned) string
+		file         func(e *entry) string
 	}{
-		{r.Networks, "network", func(e *planned) string { return e.Method.networkFile(e.id, 0) }},
-		{r.Curves, "learning curve", func(e *planned) string { return e.id + csvExtension }},
+		{r.Networks, "network", func(e *entry) string { return e.Method.networkFile(e.id, 0) }},
+		{r.Curves, "learning curve", func(e *entry) string { return e.id + csvExtension }},
 	} {
 		if kept.folder == "" {
 			continue
@@ -93,7 +93,7 @@ func (j *job) keepNetworks(context.Context) error {
 
 // training is a digest of what decides the trained network of an experiment, and not what only its predictions depend on: the
 // number of draws, the batch, and the sets. It is "" where networks cannot predict again what they did in their own run.
-func (e *planned) training(member int, version string) string {
+func (e *entry) training(member int, version string) string {
 	var tree map[string]map[string]any
 	if e.Method.Program != nil || e.Method.IsProcess() || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
 		return ""
@@ -117,7 +117,7 @@ func (e *planned) training(member int, version string) string {
 
 // keptNetworks are the files in Engine.Networks with the networks of an experiment, of each member, that an earlier run trained; nil if
 // one of them is missing.
-func (r *run) keptNetworks(e *planned, version string) (files []string) {
+func (r *run) keptNetworks(e *entry, version string) (files []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entries, _ := os.ReadDir(r.Networks) // none without a folder
@@ -165,6 +165,6 @@ func (j *job) readKept(context.Context) error {
 // Curve reads the learning curve of an experiment from the folder Engine.Curves; one that was not trained has no epochs.
 // Losses are means over all experiments that were trained in one graph. Held-out losses use Recipe.Samples draws. They
 // are NaN without held-out examples, in pretraining and, if there are more than 100 epochs, in epochs without a score.
-func Curve(folder string, e Experiment) ([]train.Epoch, error) {
+func (e Experiment) Curve(folder string) ([]train.Epoch, error) {
 	return train.ReadCurve(filepath.Join(folder, e.ID()+csvExtension))
 }

@@ -37,7 +37,7 @@ func TestSpecsOfPresets(t *testing.T) {
 		{"uci.Paper", uci.Paper, uci.Data{Name: "yacht"}},
 		{"uci.Paper on gap splits of a large set", uci.Paper, uci.Data{Name: "protein", Kind: uci.Gap}},
 		{"uci.Released", uci.Released, uci.Data{Name: "yacht"}},
-		{"uci.Adam for choosing", uci.Adam, uci.Data{Name: "yacht", Choosing: true}},
+		{"uci.Adam for choosing", uci.Adam, uci.Data{Name: "yacht", Validation: true}},
 		{"uci.Long", uci.Long, uci.Data{Name: "yacht"}},
 		{"uci.Longest", uci.Longest, uci.Data{Name: "yacht"}},
 		{"uci.StoppedEarly", uci.StoppedEarly, uci.Data{Name: "yacht"}},

@@ -100,8 +100,8 @@ func fitOne(ctx context.Context, e Experiment, d Data, progress func(done float6
 	if err != nil {
 		return nil, err
 	}
-	one := &planned{Experiment: e, group: g, data: d, predictions: &Predictions{}}
-	j := &job{run: by.run, list: []*planned{one}, backend: by.backend, info: by.info, progress: progress, each: each}
+	one := &entry{Experiment: e, group: g, data: d, predictions: &Predictions{}}
+	j := &job{run: by.run, list: []*entry{one}, backend: by.backend, info: by.info, progress: progress, each: each}
 	if by.folder != "" && each == nil {
 		by.fitted++ // a Program that resumes asks in the same order
 		j.folder = filepath.Join(by.folder, fmt.Sprintf("fit-%d", by.fitted))
@@ -113,7 +113,7 @@ func fitOne(ctx context.Context, e Experiment, d Data, progress func(done float6
 }
 
 // failure is the error for networks that diverged, or have a Gaussian process that could not be finished.
-func (e *planned) failure() error {
+func (e *entry) failure() error {
 	if e.predictions.Diverged {
 		return fmt.Errorf("%w: %s", train.ErrDiverged, e.predictions.Reason)
 	}

@@ -27,7 +27,7 @@ func LearningCurves(folder string, list ...experiment.Experiment) (report.Figure
 	curves, colours, marks := make([][]train.Epoch, len(list)), make([]color.Color, len(list)), []report.Mark(nil)
 	for i, e := range list {
 		var err error
-		if curves[i], err = experiment.Curve(folder, e); err != nil {
+		if curves[i], err = e.Curve(folder); err != nil {
 			return f, err
 		}
 		at := slices.IndexFunc(marks, func(m report.Mark) bool { return m.Name == e.Method.Name })

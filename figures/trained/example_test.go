@@ -48,7 +48,7 @@ func ExampleOpened_PredictCells() {
 	if _, err := (experiment.Engine{Networks: folder}).Run(context.Background(), list...); err != nil {
 		log.Fatal(err)
 	}
-	opened, err := trained.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), nets.MLP{Layers: layers, Widths: []int{20}}, likelihood.Gaussian{})
+	opened, err := trained.Open(filepath.Join(folder, list[0].NetworkFile(0)), nets.MLP{Layers: layers, Widths: []int{20}}, likelihood.Gaussian{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestProcess(t *testing.T) {
 	for _, layers := range []nets.Layers{baselines.SNGP{RandomFeatures: 8}, baselines.DUE{Inducing: 4}} {
 		e := must.Get(experiment.Task{Name: "process", Data: d, Network: architecture, Likelihood: likelihood.Gaussian{}}.Experiments(experiment.Adam(2, 16, 1e-2), 1, experiment.Method{Name: "process", Layers: layers}))(t)[0]
 		p := must.Get(must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), e))(t)[0].Predictions())(t).Sets[0]
-		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(e, 0)), must.Get(architecture.Over(layers))(t), likelihood.Gaussian{}))(t)
+		o := must.Get(trained.Open(filepath.Join(folder, e.NetworkFile(0)), must.Get(architecture.Over(layers))(t), likelihood.Gaussian{}))(t)
 		o = must.Get(o.With(10000, 1))(t)
 		for i, a := range must.Get(o.PredictAll(t.Context(), [][]float64{{x[0]}, {x[10]}}))(t) {
 			std := math.Hypot(p.Std[0][10*i], p.NoiseStd[0][0])
@@ -88,7 +88,7 @@ func TestOpened(t *testing.T) {
 	e, d, said := list[1], must.Get(task.Data.Load(t.Context(), 1))(t), must.Get(must.Get(found[1].Predictions())(t).Set("test"))(t)
 	network := nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}
 	for member := range 2 {
-		file := filepath.Join(folder, experiment.NetworkFile(e, member))
+		file := filepath.Join(folder, e.NetworkFile(member))
 		o := must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
 		for i, row := range datasets.RandomSplits(set.N, 2)[1].Test {
 			a := must.Get(o.Predict(t.Context(), set.X[2*row:][:2]))(t)
@@ -101,7 +101,7 @@ func TestOpened(t *testing.T) {
 		must.GetErr(o.Predict(t.Context(), []float64{1}))(t, "the input has 1 numbers; the network takes 2")
 		must.GetErr(trained.Open(file, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{5}}, likelihood.Gaussian{}))(t, "variable /model/network/hidden_0/")
 	}
-	kept := filepath.Join(folder, experiment.NetworkFile(e, 0))
+	kept := filepath.Join(folder, e.NetworkFile(0))
 	tanh := nets.Func{Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return l.Dense(s.In("output"), graph.Tanh(l.Dense(s.In("hidden_0"), x, 4)), outputs)
 	}}
@@ -132,7 +132,7 @@ func TestExec(t *testing.T) {
 		list := must.Get(task.Experiments(experiment.Adam(20, 4, 0.1), 1, experiment.Method{Name: "plain", Layers: network.Layers}))(t)
 		folder := t.TempDir()
 		must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), list...))(t)
-		o := must.Get(trained.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), network, c.l))(t)
+		o := must.Get(trained.Open(filepath.Join(folder, list[0].NetworkFile(0)), network, c.l))(t)
 		program, _, err := o.Exec(backend)
 		if _, refused := c.l.(likelihood.StudentT); refused {
 			must.Err(t, err, "neither a mean and a variance nor probabilities")

@@ -19,9 +19,9 @@ import (
 type Data struct {
 	Name string // one of datasets.UCINames
 	Kind Splits
-	// Choosing is for choosing hyperparameters without a look at the test part: a fifth of the training part is
+	// Validation is for choosing hyperparameters without a look at the test part: a fifth of the training part is
 	// predicted in its place, and not trained on.
-	Choosing bool
+	Validation bool
 	// HeldOut keeps a fifth of the training part for early stopping.
 	HeldOut bool
 	// Calibration predicts a fifth of the training part too, as the set "calibration", and does not train on it.
@@ -57,7 +57,7 @@ var splitsNames = []string{"gal", "random", "gap", "hole"}
 // TestTrain is the ratio of test to training examples of all splits, for the correction of paired differences.
 func (d Data) TestTrain(int) float64 {
 	switch {
-	case d.Choosing:
+	case d.Validation:
 		return heldOutPart / (1 - heldOutPart)
 	case d.Kind == Gap || d.Kind == Hole:
 		return 1.0 / 2 // the middle third are test examples; of a hole at most as many
@@ -89,14 +89,14 @@ var checksums = map[string]string{
 type identity struct {
 	Name, SHA256 string
 	Kind         Splits `experiment:"Splits"`
-	Choosing     bool
+	Validation   bool   `experiment:"Choosing"`
 	HeldOut      bool
 	Calibration  bool
 }
 
 // Identity implements spec.Identifier.
 func (d Data) Identity() spec.Identity {
-	return spec.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut, d.Calibration}}
+	return spec.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Validation, d.HeldOut, d.Calibration}}
 }
 
 // Check says what cannot be.
@@ -176,7 +176,7 @@ func (d Data) splits(set *datasets.Regression) (splits []datasets.Split, err err
 	default:
 		splits, err = datasets.GalSplits(d.Name)
 	}
-	if d.Choosing {
+	if d.Validation {
 		for i, parts := range splits {
 			splits[i] = parts.HoldOut(heldOutPart, uint64(i))
 		}

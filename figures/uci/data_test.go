@@ -31,8 +31,8 @@ func TestSplits(t *testing.T) {
 		{uci.Data{Name: "yacht"}, 20, 277, 0, 31},
 		{uci.Data{Name: "yacht", Kind: uci.Random}, 20, 277, 0, 31},
 		{uci.Data{Name: "yacht", HeldOut: true}, 20, 222, 55, 31},
-		{uci.Data{Name: "yacht", Choosing: true}, 20, 222, 0, 55},
-		{uci.Data{Name: "yacht", Choosing: true, HeldOut: true}, 20, 178, 44, 55},
+		{uci.Data{Name: "yacht", Validation: true}, 20, 222, 0, 55},
+		{uci.Data{Name: "yacht", Validation: true, HeldOut: true}, 20, 178, 44, 55},
 		{uci.Data{Name: "protein"}, 5, 41157, 0, 4573},
 		{uci.Data{Name: "yacht", Kind: uci.Hole}, 12, 283, 0, 25},
 	} {
@@ -51,7 +51,7 @@ func TestSplits(t *testing.T) {
 
 // The error of predicting the mean of the training targets is that of predicting 0 for standardised ones.
 func TestMeanError(t *testing.T) {
-	for _, d := range []uci.Data{{Name: "yacht"}, {Name: "yacht", Kind: uci.Random}, {Name: "yacht", Kind: uci.Gap}, {Name: "yacht", Kind: uci.Hole}, {Name: "yacht", Choosing: true}} {
+	for _, d := range []uci.Data{{Name: "yacht"}, {Name: "yacht", Kind: uci.Random}, {Name: "yacht", Kind: uci.Gap}, {Name: "yacht", Kind: uci.Hole}, {Name: "yacht", Validation: true}} {
 		data := must.Get(d.Load(t.Context(), 3))(t)
 		squares := 0.0
 		for _, z := range data.Sets[0].Targets {
@@ -68,7 +68,7 @@ func TestMeanError(t *testing.T) {
 // The examples by which hyperparameters are chosen have no part in the training, and test examples none in either.
 func TestChoosingIsApart(t *testing.T) {
 	ctx := context.Background()
-	whole, choosing := must.Get(uci.Data{Name: "yacht"}.Load(ctx, 3))(t), must.Get(uci.Data{Name: "yacht", Choosing: true}.Load(ctx, 3))(t)
+	whole, choosing := must.Get(uci.Data{Name: "yacht"}.Load(ctx, 3))(t), must.Get(uci.Data{Name: "yacht", Validation: true}.Load(ctx, 3))(t)
 	target := func(d experiment.Data, values []float64) []float64 { // in the data's own units
 		own := make([]float64, len(values))
 		for i, v := range values {

@@ -137,7 +137,7 @@ var tunedGrids = []experiment.Grid{
 
 // heldOut are the experiments with them on held-out training examples, one on each split.
 func (h hyperparameters) heldOut(d Data, m experiment.Method) experiment.Experiments {
-	d.Choosing = true
+	d.Validation = true
 	return experiment.Grid{Preset: h.experiment}.Of(d, m)
 }
 

@@ -46,8 +46,8 @@ func Exhibits() tables.Exhibits {
 // gapSeeds is the number of seeds of each gap.
 const gapSeeds = 20
 
-// gapSettings are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
-var gapSettings = []experiment.Grid{
+// gapGrids are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
+var gapGrids = []experiment.Grid{
 	{Title: "paper's text", Preset: uci.Paper, Seeds: gapSeeds}, {Title: "authors' code", Preset: uci.Released, Seeds: gapSeeds}, {Title: "Adam", Preset: uci.Adam, Seeds: gapSeeds},
 }
 
@@ -209,10 +209,10 @@ type gapTable struct {
 
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
 var gapTables = []gapTable{
-	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapSettings, others: controls, all: "All five sets of inputs"},
-	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapSettings, others: compared[1+len(controls):], all: "All five sets of inputs"},
+	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapGrids, others: controls, all: "All five sets of inputs"},
+	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapGrids, others: compared[1+len(controls):], all: "All five sets of inputs"},
 	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All five sets of inputs", pooled: true},
-	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapSettings[1:], further: otherDatasets, others: compared[1:], all: "All eight sets of inputs", pooled: true, medians: true},
+	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapGrids[1:], further: otherDatasets, others: compared[1:], all: "All eight sets of inputs", pooled: true, medians: true},
 }
 
 // of makes the table.
@@ -286,7 +286,7 @@ func gapListTable(x *tables.Index) (report.Table, error) {
 		}
 	}
 	s.Add("", "Sign test, p")
-	for _, of := range gapSettings {
+	for _, of := range gapGrids {
 		for _, control := range controls {
 			s.Columns = append(s.Columns, of.Title+", "+control.Name)
 			var column []tables.Cell

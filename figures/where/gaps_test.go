@@ -21,7 +21,7 @@ import (
 // a control 2. On the first gap a run of the control may have diverged.
 func made(control experiment.Method, diverged bool) *tables.Index {
 	all := map[string]experiment.Result{}
-	s := gapSettings[0]
+	s := gapGrids[0]
 	for _, m := range []experiment.Method{methods.Density, control} {
 		for _, e := range runs(s, uci.Data{Name: "yacht", Kind: uci.Gap}, m) {
 			r := experiment.Result{ID: e.ID(), Metrics: map[string]float64{"nll": 2 + float64(e.Seed)/1000}}
@@ -60,7 +60,7 @@ func TestGapTable(t *testing.T) {
 // are one: 63 of 87 are distinct. One data set alone is not tested, and nothing is said of all.
 func TestGapOthersTable(t *testing.T) {
 	var list []experiment.Result
-	s, all := gapSettings[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
+	s, all := gapGrids[2], slices.Concat(uci.SmallDatasets(), otherDatasets)
 	for k, dataset := range all {
 		for i, m := range []experiment.Method{methods.Density, methods.DensityMean} {
 			for _, e := range runs(s, uci.Data{Name: dataset, Kind: uci.Gap}, m) {

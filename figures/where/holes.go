@@ -20,8 +20,8 @@ import (
 // holeDatasets are the data sets of question 11. The two loads of Energy are one set of inputs.
 var holeDatasets = append(uci.SmallDatasets(), "kin8nm", "protein")
 
-// holeSettings are the settings of question 11.
-var holeSettings = gapSettings[1:]
+// holeGrids are the settings of question 11.
+var holeGrids = gapGrids[1:]
 
 // holeSeeds is the number of seeds of each hole of a data set.
 func holeSeeds(dataset string) int {
@@ -55,7 +55,7 @@ func lowHoles(dataset string) (all []int) {
 func placesRuns() (all experiment.Experiments) {
 	for _, dataset := range holeDatasets {
 		for _, m := range []experiment.Method{places, placesMean} {
-			all = append(all, runs(holeSettings[1], uci.Data{Name: dataset, Kind: uci.Hole}, m).OnSplits(lowHoles(dataset)...)...)
+			all = append(all, runs(holeGrids[1], uci.Data{Name: dataset, Kind: uci.Hole}, m).OnSplits(lowHoles(dataset)...)...)
 		}
 	}
 	return all
@@ -146,7 +146,7 @@ func holesAgainst(x *tables.Index, s tables.Sheet, compared []holeComparison) (r
 			names = append(names, name)
 		}
 	}
-	for _, setting := range holeSettings {
+	for _, setting := range holeGrids {
 		rows := make([][]tables.Cell, len(names)+1)
 		for _, c := range compared {
 			of := comparison{setting, uci.Hole, methods.Density, c.of, c.widths}
@@ -213,7 +213,7 @@ func placesTable(x *tables.Index) (report.Table, error) {
 	for _, of := range [][2]experiment.Method{{places, placesMean}, {methods.Density, methods.DensityMean}} {
 		var cells []tables.Cell
 		add := func(control experiment.Method, widths bool) {
-			sets := comparison{holeSettings[1], uci.Hole, of[0], control, widths}.ofInputs(x, holeDatasets...)
+			sets := comparison{holeGrids[1], uci.Hole, of[0], control, widths}.ofInputs(x, holeDatasets...)
 			for i, set := range sets {
 				sets[i] = slices.DeleteFunc(set, func(m measuredSplit) bool { return m.Energy >= 1 })
 			}

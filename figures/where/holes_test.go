@@ -41,7 +41,7 @@ func madeHoles(s experiment.Grid, ours, control experiment.Method) (list []exper
 
 // With five of seven sets the mean correlation is (5 - 2)/7, and no permutation is as far from 0; four would not do.
 func TestHolesTable(t *testing.T) {
-	s := holeSettings[0]
+	s := holeGrids[0]
 	table := must.Get(holesTable(tables.Of(madeHoles(s, methods.Density, methods.DensityMean))))(t)
 	row := s.Title + ", "
 	for _, c := range [][3]string{
@@ -70,7 +70,7 @@ func TestHolesTable(t *testing.T) {
 
 // The location mixture is compared on holes with an energy below 1, where madeHoles have smaller widths. One of them diverged.
 func TestPlacesTable(t *testing.T) {
-	table := must.Get(placesTable(tables.Of(madeHoles(holeSettings[1], places, placesMean))))(t)
+	table := must.Get(placesTable(tables.Of(madeHoles(holeGrids[1], places, placesMean))))(t)
 	if got := figtest.Cell(t, table, places.Name, "Wider than its mean energy"); got != "0 of 55" {
 		t.Errorf("%q are wider", got)
 	}

@@ -73,7 +73,7 @@ var gapMarks = []report.Mark{{Name: "one Gaussian finds the gap unlikely", Colou
 // gapPicture shows the differences to the mean energy on the distinct gaps, sorted, with their median, in a panel for each setting.
 func gapPicture(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "where-gaps", Caption: prose.Caption("where-gaps picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(230), Legend: report.Legend(gapMarks...)}
-	for _, s := range gapSettings {
+	for _, s := range gapGrids {
 		gaps, err := distinctGaps(x, s)
 		if err != nil {
 			return f, err
@@ -105,14 +105,14 @@ func gapPicture(x *tables.Index) (report.Figure, error) {
 
 // holesPicture shows the differences to the mean energy on the holes of question 11 against their distance and energy.
 func holesPicture(x *tables.Index) (report.Figure, error) {
-	marks := []report.Mark{{Name: holeSettings[0].Title, Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Name: holeSettings[1].Title, Colour: report.Green, Shape: draw.BoxGlyph{}}}
+	marks := []report.Mark{{Name: holeGrids[0].Title, Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Name: holeGrids[1].Title, Colour: report.Green, Shape: draw.BoxGlyph{}}}
 	f := report.Figure{Name: "where-holes", Caption: prose.Caption("where-holes picture", nil), Panels: make([][]*plot.Plot, 1), Width: vg.Points(620), Height: vg.Points(250), Legend: report.Legend(marks...)}
 	for _, axis := range []struct {
 		label string
 		of    func(m measuredSplit) float64
 	}{{"distance of the hole, over the ordinary", distance}, {"energy of the hole, over the average", gaussianEnergy}} {
 		p, all := report.New("", axis.label, "difference of NLL (nats)"), []float64(nil)
-		for i, s := range holeSettings {
+		for i, s := range holeGrids {
 			holes := slices.Concat(comparison{s, uci.Hole, methods.Density, methods.DensityMean, false}.ofInputs(x, holeDatasets...)...)
 			if len(holes) == 0 {
 				return f, fmt.Errorf("where: no run on holes with %s; run: reproduce run where-holes: %w", s.Title, report.ErrNotRun)

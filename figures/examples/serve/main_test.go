@@ -42,7 +42,7 @@ func fitted(t *testing.T) (file string, d experiment.Data) {
 	list := must.Get(task.Experiments(experiment.Adam(20, 8, 1e-2), 5, experiment.Method{Name: "density", Layers: network.Layers}))(t)
 	folder := t.TempDir()
 	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), list...))(t)
-	return filepath.Join(folder, experiment.NetworkFile(list[0], 0)), must.Get(task.Data.Load(t.Context(), 0))(t)
+	return filepath.Join(folder, list[0].NetworkFile(0)), must.Get(task.Data.Load(t.Context(), 0))(t)
 }
 
 // Python computes from the file what Go does, by NumPy and by ONNX Runtime: 20,000 draws of each have means and deviations that
