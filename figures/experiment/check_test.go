@@ -156,6 +156,9 @@ func TestRefused(t *testing.T) {
 			other.Inputs = nets.Rows([]float64{1, 2, 3, 4}, 2)
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), HeldOut: other, Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
 		}, "the held-out data: an input is nets.Floats of shape [2]"},
+		{"a scaler for other inputs", small(none), func(e *experiment.Experiment) {
+			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}, Inputs: &datasets.Scaler{Mean: []float64{0, 0}, Std: []float64{1, 1}}}
+		}, "the inputs of shape [1] have a Scaler or Columns for another number of inputs"},
 		{"draws that are not coherent", small(noisyRows{}), func(e *experiment.Experiment) { e.Recipe.Coherent = true }, "the layer has no coherent draws"},
 		{"coherent draws of a process", small(baselines.SNGP{}), func(e *experiment.Experiment) { e.Recipe.Coherent = true }, "nor for Gaussian processes"},
 		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
@@ -188,9 +191,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// fewer is a source that counts wrong.
+type fewer struct{ experiment.Table }
+
+func (fewer) Check() error { return nil }
+
+func (fewer) Splits() int { return -1 }
+
 // Data that cannot be are not an empty list.
 func TestCrossRefuses(t *testing.T) {
-	for name, source := range map[string]experiment.Source{"Task.Data is nil": nil, `no UCI data set "yact"`: uci.Data{Name: "yact"}} {
+	for name, source := range map[string]experiment.Source{"Task.Data is nil": nil, `no UCI data set "yact"`: uci.Data{Name: "yact"}, "has -1 splits": fewer{}} {
 		must.GetErr(experiment.Cross(uci.Paper, []experiment.Source{source}, methods.Density))(t, name)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/spec"
 	"densityuncertainty/figures/trained"
@@ -77,12 +76,8 @@ func (j *job) keepNetworks(context.Context) error {
 		}
 		m, err := j.models[number/j.together()].Replica(number % j.together())
 		if err == nil {
-			said := trained.Scale{Inputs: e.data.Inputs, Columns: e.data.Columns, Unit: e.data.Unit, Zero: e.data.Zero}
-			if x, is := e.data.Train.Inputs.(nets.Floats); is {
-				said.Shape = x.Shape
-			}
 			metadata := map[string]string{experimentKey: e.id, memberKey: fmt.Sprint(member), trained.VersionKey: j.info.Version, trainingKey: e.training(member, j.info.Version)}
-			err = trained.Save(filepath.Join(j.run.Networks, e.Method.networkFile(e.id, member)), m, e.Task.Likelihood, said, metadata)
+			err = trained.Save(filepath.Join(j.run.Networks, e.Method.networkFile(e.id, member)), m, e.Task.Likelihood, e.data.scale(), metadata)
 		}
 		if err != nil {
 			return err

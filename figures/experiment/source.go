@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/spec"
+	"densityuncertainty/figures/trained"
 )
 
 // prepared is a split of a regression, with the one set "test". Inputs, and the targets too if that is asked for, are standardised
@@ -252,7 +253,16 @@ func (d Data) check(l likelihood.Likelihood) error {
 			return fmt.Errorf("set %d is called %q; give each set a name of its own", i, set.Name)
 		}
 	}
-	return nil
+	return d.scale().Check()
+}
+
+// scale is what the file of a trained network says of the data.
+func (d Data) scale() trained.Scale {
+	s := trained.Scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero}
+	if x, is := d.Train.Inputs.(nets.Floats); is {
+		s.Shape = x.Shape
+	}
+	return s
 }
 
 // load loads the data of an experiment, whose Unit is then never 0, and checks them.
@@ -304,7 +314,11 @@ func checkSource(data Source) error {
 	if data == nil {
 		return errors.New("Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
 	}
-	return checkItself(data)
+	err := checkItself(data)
+	if err == nil && data.Splits() < 0 {
+		err = fmt.Errorf("Task.Data, a %T, has %d splits", data, data.Splits())
+	}
+	return err
 }
 
 // Digest identifies sets of examples by all their numbers: two lists of sets have equal digests if and only if they

@@ -58,6 +58,22 @@ type Scale struct {
 	Unit, Zero float64
 }
 
+// Check returns an error if numbers are not positive that must be, or if Inputs or Columns are for another number of inputs.
+func (s Scale) Check() error {
+	size := nets.Floats{Shape: s.Shape}.Size()
+	switch {
+	case slices.ContainsFunc(s.Shape, func(n int) bool { return n < 1 }):
+		return fmt.Errorf("the inputs have the shape %v; its numbers must be positive", s.Shape)
+	case !(s.Unit >= 0):
+		return fmt.Errorf("the Unit is %g; it must be positive", s.Unit)
+	case s.Inputs != nil && (len(s.Inputs.Mean) != size || len(s.Inputs.Std) != size) || s.Columns != nil && len(s.Columns) > size:
+		return fmt.Errorf("the inputs of shape %v have a Scaler or Columns for another number of inputs", s.Shape)
+	case s.Inputs != nil && slices.ContainsFunc(s.Inputs.Std, func(std float64) bool { return !(std > 0) }):
+		return fmt.Errorf("the Scaler of the inputs has the deviations %v; all must be positive", s.Inputs.Std)
+	}
+	return nil
+}
+
 // header is what a file says of its network as JSON.
 type header struct {
 	Scale
@@ -70,16 +86,11 @@ type header struct {
 func Save(path string, m *nets.Model, l likelihood.Likelihood, s Scale, metadata map[string]string) error {
 	fail := func(err error) error { return fmt.Errorf("trained: saving the network %s: %w", path, err) }
 	s.Unit = cmp.Or(s.Unit, 1)
-	size := nets.Floats{Shape: s.Shape}.Size()
-	switch {
-	case slices.ContainsFunc(s.Shape, func(n int) bool { return n < 1 }):
-		return fail(fmt.Errorf("the inputs have the shape %v; its numbers must be positive", s.Shape))
-	case m.Replicas > 0:
+	if m.Replicas > 0 {
 		return fail(fmt.Errorf("the model has %d replicas; save each of Model.Replica in a file of its own", m.Replicas))
-	case !(s.Unit > 0):
-		return fail(fmt.Errorf("the Unit is %g; it must be positive", s.Unit))
-	case s.Inputs != nil && (len(s.Inputs.Mean) != size || len(s.Inputs.Std) != size) || s.Columns != nil && len(s.Columns) > size:
-		return fail(fmt.Errorf("the inputs of shape %v have a Scaler or Columns for another number of inputs", s.Shape))
+	}
+	if err := s.Check(); err != nil {
+		return fail(err)
 	}
 	own, err := likelihood.Rescaled(l, s.Unit, s.Zero)
 	if err == nil && spec.TextOf(own) != spec.TextOf(m.Likelihood) {

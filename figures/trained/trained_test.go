@@ -40,6 +40,7 @@ func TestSave(t *testing.T) {
 	must.GetErr(o.PredictAll(t.Context(), append(slices.Repeat([][]float64{{3}}, 4098), []float64{math.NaN()})))(t, "counted from input 4096: input 2, feature 0 is NaN")
 	for want, wrong := range map[string]trained.Scale{
 		"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}, "must be positive": {Shape: []int{0}},
+		"the deviations [0]": {Shape: []int{1}, Inputs: &datasets.Scaler{Mean: []float64{0}, Std: []float64{0}}},
 		"weights has the shape [1 4] in the model, and [2 4] in": {Shape: []int{2}},
 	} {
 		must.Err(t, trained.Save(file, m, likelihood.Gaussian{}, wrong, nil), want)
