@@ -234,15 +234,6 @@ func TestMonteCarloNLLDoesNotOverflow(t *testing.T) {
 	}
 }
 
-func TestMeanStd(t *testing.T) {
-	mean, std := MeanStd([]float64{1, 2, 3, 6})
-	must.Near(t, mean, 3, 0, "mean")
-	must.Near(t, std, math.Sqrt(14.0/3), 1e-15, "deviation")
-	if mean, std = MeanStd([]float64{4}); mean != 4 || !math.IsNaN(std) {
-		t.Errorf("one value: %v, %v", mean, std)
-	}
-}
-
 // AURC with ties is the average over the orders of the tied examples.
 func TestAURCAveragesOverOrders(t *testing.T) {
 	confidence := []float64{3, 2, 2, 2, 1}

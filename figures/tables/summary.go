@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
@@ -43,7 +45,7 @@ func (m Mean) summarize(runs []experiment.Result) (Summary, error) {
 	for _, unit := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, values[unit])
 	}
-	s.Mean, s.Std = metrics.MeanStd(list)
+	s.Mean, s.Std = stat.MeanStdDev(list, nil)
 	return s, nil
 }
 
