@@ -71,6 +71,9 @@ func TestLaplaceSampler(t *testing.T) {
 	}
 	noisy := experiment.Experiment{Method: changed(MCDropout, "noisy", LaplaceSampler{}), Task: experiment.Task{Likelihood: likelihood.Gaussian{}}}
 	must.Err(t, (LaplaceSampler{}).Check(noisy), "not for baselines.MCDropout with likelihood.Gaussian")
+	process := must.Get(sines(0).Experiments(experiment.Adam(5, 20, 0.03), 1, experiment.Method{Name: "process", Layers: baselines.SNGP{}}))(t)[0]
+	must.Err(t, (LaplaceSampler{}).Check(process), "not for baselines.SNGP")
+	must.Err(t, (SWAGSampler{Start: 0.5, Rank: 2, Draws: 1}).Check(process), "a Gaussian process is finished once")
 	short := experiment.Experiment{Method: SWAG, Task: experiment.Task{Network: nets.MLP{}, Likelihood: likelihood.Gaussian{}}}
 	short.Recipe.Epochs = 3
 	must.Err(t, (SWAGSampler{Start: 0.9, Rank: 2, Draws: 1}).Check(short), "1 epochs of Recipe.Epochs after Start 0.9")

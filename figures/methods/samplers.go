@@ -47,7 +47,7 @@ func (l LaplaceSampler) Check(e experiment.Experiment) error {
 	default:
 		t.Noise = true
 	}
-	if t.Noise || t.Energies {
+	if t.Noise || t.Energies || e.Method.IsProcess() {
 		return fmt.Errorf("methods.LaplaceSampler is for layers without noise, such as baselines.Deterministic, with likelihood.Gaussian, KnownNoise or Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
 	}
 	return single(e)
