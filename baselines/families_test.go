@@ -260,18 +260,26 @@ func start(t *testing.T, layers family, spec conv.Spec, x fixtures.Array) (float
 	return fixtures.FromTensor(t, out[0]).Values[0], store
 }
 
-// A startKL is the KL with which a convolution of 2 channels and 4 filters starts.
-type startKL struct {
-	name   string
-	layers family
-	want   float64
-}
-
-// checkStartKL checks that the KL counts each variable once, whatever the size of the image.
-func checkStartKL(t *testing.T, cases []startKL) {
+// The KL with which a convolution of 2 channels and 4 filters starts counts each variable once, whatever the size of the image.
+func TestStartKL(t *testing.T) {
 	spec := conv.Spec{Filters: 4, Window: conv.Same(3, 1)}
 	x := fixtures.Random(rand.New(rand.NewPCG(3, 7)), 2, 2, 4, 3)
-	for _, c := range cases {
+	each := math.Log(100) + (1e-4-1)/2 // of one variable with std 1e-3 from N(mean, 0.1^2)
+	dropout := func(alpha float64) float64 {
+		return -4 * (0.5*math.Log(alpha) + 1.16145124*alpha - 1.50204118*alpha*alpha + 0.58629921*alpha*alpha*alpha)
+	}
+	for _, c := range []struct {
+		name   string
+		layers family
+		want   float64
+	}{
+		{"Rank1, at the prior", baselines.Rank1{InitStd: 0.2, PriorStd: 0.2}, 0},
+		{"Rank1", baselines.Rank1{}, (2 + 4) * each},
+		{"Rank1, tied", baselines.Rank1{Tied: true}, (2 + 4) * each},
+		{"VDropout", baselines.VDropout{}, dropout(0.1)},
+		{"VDropout, adaptive", baselines.VDropout{Adaptive: true, Alpha: 0.3}, dropout(0.3)},
+		{"VDropout, doubled alpha", baselines.VDropout{DoubledConvAlpha: true}, dropout(0.2)},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			kl, _ := start(t, c.layers, spec, x)
 			must.Near(t, kl, c.want, 1e-12*max(1, math.Abs(c.want)), "the KL")
@@ -372,15 +380,6 @@ func firstPixels(a fixtures.Array) fixtures.Array {
 	return fixtures.Matrix(channels, batch, fixtures.Matrix(channels*batch, a.Dims[2]*a.Dims[3], a.Values...).Column(0)...)
 }
 
-func TestRank1StartKL(t *testing.T) {
-	each := math.Log(100) + (1e-4-1)/2 // of one variable with std 1e-3 from N(mean, 0.1^2)
-	checkStartKL(t, []startKL{
-		{"at the prior", baselines.Rank1{InitStd: 0.2, PriorStd: 0.2}, 0},
-		{"default", baselines.Rank1{}, (2 + 4) * each},
-		{"tied", baselines.Rank1{Tied: true}, (2 + 4) * each},
-	})
-}
-
 // recorded is a family's layer with recorded parameters. paths gives the path of
 // each; bias is the recorded name of the bias.
 func recorded(t *testing.T, c fixtures.Case, layers family, bias string, paths map[string]string, noise ...fixtures.Array) fixtures.Layer {
@@ -408,12 +407,12 @@ func eachRecorded(t *testing.T, patterns []string, test func(t *testing.T, c fix
 	}
 }
 
-// isConv says whether a case has images.
-func isConv(c fixtures.Case) bool { return strings.Contains(c.Name, "_conv_") }
+// kindOf is linear or conv, the second word of a case's name.
+func kindOf(c fixtures.Case) string { return strings.Split(c.Name, "_")[1] }
 
 // draws is a recorded draw of noise for each entry of a layer's output or input.
 func draws(c fixtures.Case, name string) fixtures.Array {
-	if isConv(c) {
+	if kindOf(c) == "conv" {
 		return c.Array(name).Channels()
 	}
 	return c.Array(name)
@@ -421,13 +420,9 @@ func draws(c fixtures.Case, name string) fixtures.Array {
 
 func TestMCDropoutMatchesTheReleasedLayer(t *testing.T) {
 	eachRecorded(t, []string{"mcdropout_linear_*", "mcdropout_conv_*"}, func(t *testing.T, c fixtures.Case) {
-		bias := "linear__bias"
-		paths := map[string]string{"linear__weight": "/layer/weights"}
-		if isConv(c) {
-			bias, paths = "conv__bias", map[string]string{"conv__weight": "/layer/weights"}
-		}
+		paths := map[string]string{kindOf(c) + "__weight": "/layer/weights"}
 		// Recorded as 0 or 1; the mask that is drawn is scaled.
-		c.CheckLayer(t, "", recorded(t, c, baselines.MCDropout{Rate: 0.3}, bias, paths, draws(c, "mask").Scale(1/0.7)))
+		c.CheckLayer(t, "", recorded(t, c, baselines.MCDropout{Rate: 0.3}, kindOf(c)+"__bias", paths, draws(c, "mask").Scale(1/0.7)))
 	})
 }
 
@@ -435,7 +430,7 @@ func TestMFVIMatchesTheReleasedLayer(t *testing.T) {
 	eachRecorded(t, []string{"bayesian_linear_*", "bayesian_conv_*"}, func(t *testing.T, c fixtures.Case) {
 		layers := baselines.MFVI{PriorStd: c.PriorStd("b_prior_logvar")}
 		var eps fixtures.Array
-		if isConv(c) {
+		if kindOf(c) == "conv" {
 			eps = c.Kernel("eps")
 		} else {
 			eps = c.Array("eps").Transposed()
@@ -450,10 +445,7 @@ func TestMFVIMatchesTheReleasedLayer(t *testing.T) {
 func TestRank1MatchesTheReleasedLayer(t *testing.T) {
 	eachRecorded(t, []string{"rank1_linear_*", "rank1_conv_k*"}, func(t *testing.T, c fixtures.Case) {
 		layers := baselines.Rank1{PriorStd: c.PriorStd("b_r_prior_logvar")}
-		kind := "linear"
-		if isConv(c) {
-			kind = "conv"
-		}
+		kind := kindOf(c)
 		paths := map[string]string{
 			"r_mu":            "/layer/input_factor_mean",
 			"r_logvar":        "/layer/input_factor_log_variance",
@@ -470,10 +462,7 @@ func TestRank1MatchesTheReleasedLayer(t *testing.T) {
 
 func TestVDropoutMatchesTheReleasedLayer(t *testing.T) {
 	eachRecorded(t, []string{"vdropout_linear_*", "vdropout_conv_*"}, func(t *testing.T, c fixtures.Case) {
-		bias, paths := "linear__bias", map[string]string{"log_alpha": "/layer/log_alpha", "linear__weight": "/layer/weights"}
-		if isConv(c) {
-			bias, paths = "conv__bias", map[string]string{"log_alpha": "/layer/log_alpha", "conv__weight": "/layer/weights"}
-		}
-		c.CheckLayer(t, "", recorded(t, c, baselines.VDropout{Adaptive: true}, bias, paths, draws(c, "eps")))
+		paths := map[string]string{"log_alpha": "/layer/log_alpha", kindOf(c) + "__weight": "/layer/weights"}
+		c.CheckLayer(t, "", recorded(t, c, baselines.VDropout{Adaptive: true}, kindOf(c)+"__bias", paths, draws(c, "eps")))
 	})
 }

@@ -240,11 +240,10 @@ func TestSNGPErrors(t *testing.T) {
 	for _, variance := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		must.Err(t, finish(variance), "it must be positive")
 	}
-	_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	must.GetErr(model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return baselines.SNGP{}.Head(s, x, 1)
-	}, [][]float64{{1, 2}})
-	must.Err(t, err, "needs the number of training examples")
+	}, [][]float64{{1, 2}}))(t, "needs the number of training examples")
 }
 
 // A replica without a factor is named, and the others have their covariance.

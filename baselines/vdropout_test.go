@@ -77,17 +77,6 @@ func TestVDropoutStartsAtItsBound(t *testing.T) {
 	}
 }
 
-func TestVDropoutStartKL(t *testing.T) {
-	kl := func(alpha float64) float64 {
-		return -4 * (0.5*math.Log(alpha) + 1.16145124*alpha - 1.50204118*alpha*alpha + 0.58629921*alpha*alpha*alpha)
-	}
-	checkStartKL(t, []startKL{
-		{"default", baselines.VDropout{}, kl(0.1)},
-		{"adaptive", baselines.VDropout{Adaptive: true, Alpha: 0.3}, kl(0.3)},
-		{"doubled alpha", baselines.VDropout{DoubledConvAlpha: true}, kl(0.2)},
-	})
-}
-
 // The layer's KL is the cubic approximation; it is within 0.04 of the exact
 // divergence for alpha in (0, 1] (whose additive constant is the recorded one).
 func TestVDropoutKL(t *testing.T) {

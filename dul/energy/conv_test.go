@@ -23,21 +23,17 @@ import (
 // windows are those of the networks.
 var windows = []conv.Window{conv.Same(1, 1), conv.Same(1, 2), conv.Same(3, 1), conv.Same(3, 2)}
 
-// convTerms evaluates energy, mean energy, log-likelihood and log determinant of
-// images, [channels, batch, height, width], at given parameters.
-func convTerms(t *testing.T, dtype dtypes.DType, values fixtures.Values, of func(s *model.Scope, x *graph.Node) energy.ConvTerms,
-) (e, mean, logLikelihood fixtures.Array) {
+// convTerms evaluates energy, log-likelihood and mean energy of images, [channels, batch, height, width], at given parameters.
+func convTerms(t *testing.T, dtype dtypes.DType, values fixtures.Values, of func(s *model.Scope, x *graph.Node) energy.ConvTerms) []fixtures.Array {
 	t.Helper()
-	out := fixtures.Evaluate(t, dtype, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+	return fixtures.Evaluate(t, dtype, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 		terms := of(s.In("energy"), in["x"])
-		return []*graph.Node{terms.Energy, terms.MeanEnergy, terms.LogLikelihood}
+		return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.MeanEnergy}
 	})
-	return out[0], out[1], out[2]
 }
 
 // ldlConv is convTerms of energy.LDL.
-func ldlConv(t *testing.T, dtype dtypes.DType, l energy.LDL, w conv.Window, kernel, logVariance, x fixtures.Array,
-) (e, mean, logLikelihood fixtures.Array) {
+func ldlConv(t *testing.T, dtype dtypes.DType, l energy.LDL, w conv.Window, kernel, logVariance, x fixtures.Array) []fixtures.Array {
 	t.Helper()
 	values := fixtures.Values{"x": x, "/energy/kernel": kernel, "/energy/log_variance": logVariance}
 	return convTerms(t, dtype, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms { return l.Conv(s, x, w) })
@@ -54,11 +50,9 @@ func TestLDLConvMatchesTheReleasedModel(t *testing.T) {
 		w := fixtures.ByName(t, c, map[string]conv.Window{
 			"_k1s1": conv.Same(1, 1), "_k1s2": conv.Same(1, 2), "_k3s1": conv.Same(3, 1), "_k3s2": conv.Same(3, 2),
 		})
-		e, mean, ll := ldlConv(t, c.DType, energy.LDL{ReplicatePadding: true}, w, kernel, c.Array("p_logvar"), x)
+		got := ldlConv(t, c.DType, energy.LDL{ReplicatePadding: true}, w, kernel, c.Array("p_logvar"), x)
 		forValues, _ := c.Tolerances()
-		fixtures.Compare(t, "energy", e, c.Array("energy_pooled"), forValues)
-		fixtures.Compare(t, "mean energy", mean, exampleMeans(c.Array("energy")), forValues)
-		fixtures.Compare(t, "log-likelihood", ll, c.Column("loglik"), forValues)
+		compareTerms(t, got, forValues, c.Array("energy_pooled"), c.Column("loglik"), exampleMeans(c.Array("energy")))
 	})
 }
 
@@ -79,70 +73,58 @@ func TestLDLConvMatchesTheDenseGaussian(t *testing.T) {
 		kernel, logVariance, x := c.Kernel("weight"), c.Array("logvar"), c.Array("x")
 		channels, height, width := x.Dims[0], x.Dims[2], x.Dims[3]
 		pixels, n := float64(height*width), channels*height*width
-		terms := func(w conv.Window, x fixtures.Array) (e, mean, ll fixtures.Array) {
+		w := conv.Same(size(kernel), 1)
+		terms := func(x fixtures.Array) []fixtures.Array {
 			return ldlConv(t, dtypes.Float64, energy.LDL{}, w, kernel, logVariance, x)
 		}
 
-		w := conv.Same(size(kernel), 1)
-		e, mean, ll := terms(w, x)
+		got := terms(x)
+		ll, mean := got[1], got[2]
 		energies := c.Array("energy_map") // [batch, height, width]
 		energies.Dims = append([]int{1}, energies.Dims...)
-		fixtures.Compare(t, "mean energy", mean, exampleMeans(energies), exact)
-		fixtures.Compare(t, "log-likelihood", ll.Scale(pixels), c.Column("logpdf"), exact)
-		if w.Size == 1 {
-			fixtures.Compare(t, "energy", e, energies, exact)
-		} else {
-			fixtures.Compare(t, "energy", e, c.Array("pool3_count_pad"), exact)
+		pooled := energies
+		if w.Size > 1 {
+			pooled = c.Array("pool3_count_pad")
 		}
+		compareTerms(t, got, exact, pooled, c.Column("logpdf").Scale(1/pixels), exampleMeans(energies))
 
 		whole := func(x fixtures.Array) fixtures.Array {
 			images := fixtures.Array{Values: x.Values, Dims: []int{x.Dims[0], channels, height, width}}
-			_, mean, _ := terms(w, images.ChannelsFirst())
-			return mean.Scale(pixels)
+			return terms(images.ChannelsFirst())[2].Scale(pixels)
 		}
 		precision := energyOfBasis(n, whole)
-		got := fixtures.Zeros(n, n)
-		for i := range n {
-			for j := range n {
-				got.Values[i*n+j] = precision.At(i, j)
-			}
+		var full mat.Dense
+		full.CloneFrom(precision)
+		fixtures.Compare(t, "precision", fixtures.Matrix(n, n, full.RawMatrix().Data...), c.Array("precision"), exact)
+		var factors mat.Cholesky
+		if !factors.Factorize(precision) {
+			t.Fatalf("the precision is not positive definite:\n%.4g", mat.Formatted(precision))
 		}
-		fixtures.Compare(t, "precision", got, c.Array("precision"), exact)
-		logDet := -2*(ll.Values[0]+mean.Values[0]) - float64(channels)*math.Log(2*math.Pi) // for each pixel
-		checkGaussian(t, n, whole, pixels*logDet)
+		logDet := pixels * (-2*(ll.Values[0]+mean.Values[0]) - float64(channels)*math.Log(2*math.Pi))
+		must.Near(t, -factors.LogDet(), logDet, 1e-8*max(1, math.Abs(logDet)), "log |Sigma| of the quadratic form")
 	})
 }
 
 func TestLDLConvRejectsEvenWindows(t *testing.T) {
-	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	must.GetErr(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		return energy.LDL{}.Conv(s, x, conv.Window{Size: 2, Stride: 1}).Energy
-	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1, 4, 4)))
-	must.Err(t, err, "odd")
-}
-
-func convMixtureValues(v, logDiagonals, logits, x fixtures.Array) fixtures.Values {
-	return fixtures.Values{
-		"x": x, "/energy/factors": v, "/energy/log_diagonals": logDiagonals, "/energy/mixture_logits": logits,
-	}
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1, 4, 4))))(t, "odd")
 }
 
 func TestConvMixtureMatchesTheReleasedModel(t *testing.T) {
 	fixtures.Each(t, "rank1_conv_mixture_*", func(t *testing.T, c fixtures.Case) {
 		v, x := c.Array("p_v"), c.Array("x")
-		values := convMixtureValues(v, c.Array("p_log_diagonals"), c.Array("p_mixture_logits"), x)
+		values := mixtureValues(v, c.Array("p_log_diagonals"), c.Array("p_mixture_logits"), x)
 		m := energy.Rank1Mixture{NegatedLogDet: strings.Contains(c.Name, "released")}
 		w := fixtures.ByName(t, c, map[string]conv.Window{"mixture_a": conv.Same(3, 1), "mixture_b": conv.Same(3, 2)})
 		terms := func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.ConvWith(s, x, w, v.Dims[0]) }
-		e, mean, ll := convTerms(t, c.DType, values, terms)
 		forValues, forGradients := c.Tolerances()
 		image := func(name string) fixtures.Array { // [batch, height, width]
 			a := c.Array(name)
 			a.Dims = append([]int{1}, a.Dims...)
 			return a
 		}
-		fixtures.Compare(t, "energy", e, c.Array("energy"), forValues)
-		fixtures.Compare(t, "mean energy", mean, exampleMeans(image("energy")), forValues)
-		fixtures.Compare(t, "log-likelihood", ll, exampleMeans(image("loglik")), forValues)
+		compareTerms(t, convTerms(t, c.DType, values, terms), forValues, c.Array("energy"), exampleMeans(image("loglik")), exampleMeans(image("energy")))
 
 		for _, parameter := range []struct{ recorded, name string }{
 			{"v", "factors"}, {"log_diagonals", "log_diagonals"}, {"mixture_logits", "mixture_logits"},
@@ -171,22 +153,17 @@ func TestMixtureInBFloat16(t *testing.T) {
 	for i := range v.Values {
 		v.Values[i] = 3 // so that images of one brightness lie along it
 	}
-	values := convMixtureValues(v, fixtures.Zeros(k, d).Map(func(float64) float64 { return math.Log(0.01) }), fixtures.Zeros(k, 1),
+	values := mixtureValues(v, fixtures.Zeros(k, d).Map(func(float64) float64 { return math.Log(0.01) }), fixtures.Zeros(k, 1),
 		fixtures.Random(rng, channels, 2, 5, 5).Map(func(x float64) float64 { return 1 + 0.01*x }))
-	terms := func(narrow bool) (e, mean, logLikelihood fixtures.Array) {
-		e, mean, logLikelihood = convTerms(t, dtypes.Float32, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+	terms := func(narrow bool) []fixtures.Array {
+		return convTerms(t, dtypes.Float32, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms {
 			if narrow {
 				conv.UseBFloat16(x.Graph())
 			}
 			return energy.Rank1Mixture{}.ConvWith(s, x, w, k)
 		})
-		return e, mean, logLikelihood
 	}
-	e, mean, logLikelihood := terms(false)
-	narrowE, narrowMean, narrowLogLikelihood := terms(true)
-	fixtures.Compare(t, "energy", narrowE, e, 1e-6)
-	fixtures.Compare(t, "mean energy", narrowMean, mean, 1e-6)
-	fixtures.Compare(t, "log-likelihood", narrowLogLikelihood, logLikelihood, 1e-6)
+	compareTerms(t, terms(true), 1e-6, terms(false)...)
 }
 
 // The factors of a new mixture are orthonormal, or zero.

@@ -347,53 +347,63 @@ func TestOneHead(t *testing.T) {
 	}
 }
 
-// h_0 = 2x, h_1 = h_0 + ReLU(-h_0), output 3 h_1: 6 max(x, 0).
-func TestResidualMLP(t *testing.T) {
-	values := fixtures.Values{
-		"x":                    fixtures.Matrix(3, 1, 1, -2, 0),
-		"/net/input/weights":   fixtures.Matrix(1, 1, 2),
-		"/net/input/bias":      fixtures.Zeros(1, 1),
-		"/net/block_0/weights": fixtures.Matrix(1, 1, -1),
-		"/net/block_0/bias":    fixtures.Zeros(1, 1),
-		"/net/output/weights":  fixtures.Matrix(1, 1, 3),
-		"/net/output/bias":     fixtures.Zeros(1, 1),
+// Networks whose outputs are known.
+func TestOutputsByHand(t *testing.T) {
+	plain := baselines.Deterministic{}
+	two := nets.ResidualSum{Layers: plain, Width: 2, Depth: 1}
+	x, ofTwo := fixtures.Matrix(3, 1, 1, -2, 0), fixtures.Values{
+		"/net/input/weights": fixtures.Matrix(1, 2, 2, -1), "/net/input/bias": fixtures.Zeros(1, 2),
+		"/net/block_0/weights": fixtures.Matrix(2, 2, -1, 0, 0, 3), "/net/block_0/bias": fixtures.Matrix(1, 2, 10, 20),
 	}
-	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-		network := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Deterministic{}, Width: 1, Depth: 1}
-		return []*graph.Node{network.Apply(s.In("net"), in["x"], 1)}
-	})[0]
-	fixtures.Compare(t, "6 max(x, 0)", out, fixtures.Matrix(3, 1, 6, 0, 0), 1e-15)
-}
-
-func TestResidualMLPErrors(t *testing.T) {
-	plain := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Deterministic{}, Width: 2, Depth: 1}
-	flat := plain
-	flat.Depth = 0
+	for _, c := range []struct {
+		name      string
+		network   nets.Network
+		training  bool
+		x         fixtures.Array
+		values    fixtures.Values
+		want      fixtures.Array
+		tolerance float64
+	}{
+		// ReLU(x_0 - x_1) + ReLU(x_1 - x_0), and no ReLU after the output.
+		{"-|x_0 - x_1|", nets.MLP{Layers: plain, Widths: []int{2, 1}}, false, fixtures.Matrix(3, 2, 3, 1, 1, 3, 2, 2), fixtures.Values{
+			"/net/hidden_0/weights": fixtures.Matrix(2, 2, 1, -1, -1, 1), "/net/hidden_0/bias": fixtures.Zeros(1, 2),
+			"/net/hidden_1/weights": fixtures.Matrix(2, 1, 1, 1), "/net/hidden_1/bias": fixtures.Zeros(1, 1),
+			"/net/output/weights": fixtures.Matrix(1, 1, -1), "/net/output/bias": fixtures.Zeros(1, 1),
+		}, fixtures.Matrix(3, 1, -2, -2, 0), 1e-15},
+		// h_0 = 2x, h_1 = h_0 + ReLU(-h_0), output 3 h_1.
+		{"6 max(x, 0)", nets.ResidualMLP{Layers: plain, Head: plain, Width: 1, Depth: 1}, false, x, fixtures.Values{
+			"/net/input/weights": fixtures.Matrix(1, 1, 2), "/net/input/bias": fixtures.Zeros(1, 1),
+			"/net/block_0/weights": fixtures.Matrix(1, 1, -1), "/net/block_0/bias": fixtures.Zeros(1, 1),
+			"/net/output/weights": fixtures.Matrix(1, 1, 3), "/net/output/bias": fixtures.Zeros(1, 1),
+		}, fixtures.Matrix(3, 1, 6, 0, 0), 1e-15},
+		// a_1 = (2x, -x), h = ReLU(a_1), a_2 = a_1 + (10 - h_1, 20 + 3 h_2).
+		{"a sum", two, false, x, ofTwo, fixtures.Matrix(3, 1, 10, 6, 10), 1e-15},
+		{"all sums", two.Sums(), false, x, ofTwo, fixtures.Matrix(3, 4, 2, -1, 10, 19, -4, 2, 6, 28, 0, 0, 10, 20), 1e-15},
+		// In training, with scale 1 and shift 0, the sum 0, 2, 4 becomes -s, 0, s with s = sqrt(3/2), and only what is positive goes on.
+		{"a normalised sum", nets.ResidualSum{Layers: plain, Width: 1, Depth: 1, BatchNorm: true}, true, fixtures.Matrix(3, 1, 0, 1, 2), fixtures.Values{
+			"/net/input/weights": fixtures.Matrix(1, 1, 2), "/net/input/bias": fixtures.Zeros(1, 1),
+			"/net/block_0/weights": fixtures.Matrix(1, 1, 1), "/net/block_0/bias": fixtures.Zeros(1, 1),
+			"/net/block_0/norm/scale": fixtures.Matrix(1, 1, 1), "/net/block_0/norm/shift": fixtures.Zeros(1, 1),
+		}, fixtures.Matrix(3, 1, 0, 2, 4+1.2247448713915890), 1e-5},
+	} {
+		c.values["x"] = c.x
+		out := fixtures.Evaluate(t, dtypes.Float64, c.values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			s.Store().SetTraining(in["x"].Graph(), c.training)
+			return []*graph.Node{c.network.Apply(s.In("net"), in["x"], 1)}
+		})
+		fixtures.Compare(t, c.name, out[0], c.want, c.tolerance)
+	}
+	flat, narrow := nets.ResidualMLP{Layers: plain, Head: plain, Width: 2}, nets.ResidualSum{Layers: plain, Width: 2}
+	one := flat
+	one.Depth = 1
 	for want, f := range map[string]func(s *model.Scope, x *graph.Node) *graph.Node{
-		"has no moments": func(s *model.Scope, x *graph.Node) *graph.Node { m, _ := plain.Moments(s, x, 1); return m },
-		"depth 0":        func(s *model.Scope, x *graph.Node) *graph.Node { return flat.Apply(s, x, 1) },
+		"nets.ResidualMLP: width 2 and depth 0": func(s *model.Scope, x *graph.Node) *graph.Node { return flat.Apply(s, x, 1) },
+		"nets.ResidualSum: width 2 and depth 0": func(s *model.Scope, x *graph.Node) *graph.Node { return narrow.Apply(s, x, 1) },
+		"3 outputs":                             func(s *model.Scope, x *graph.Node) *graph.Node { return two.Apply(s, x, 3) },
+		"has no moments":                        func(s *model.Scope, x *graph.Node) *graph.Node { m, _ := one.Moments(s, x, 1); return m },
 	} {
 		must.GetErr(model.CallOnce(fixtures.Backend(t), model.NewStore(), f, [][]float64{{1, 2}}))(t, want)
 	}
-}
-
-// |x_0 - x_1| as a network: ReLU(x_0 - x_1) + ReLU(x_1 - x_0), and no ReLU
-// after the output.
-func TestMLP(t *testing.T) {
-	values := fixtures.Values{
-		"x":                     fixtures.Matrix(3, 2, 3, 1, 1, 3, 2, 2),
-		"/net/hidden_0/weights": fixtures.Matrix(2, 2, 1, -1, -1, 1),
-		"/net/hidden_0/bias":    fixtures.Zeros(1, 2),
-		"/net/hidden_1/weights": fixtures.Matrix(2, 1, 1, 1),
-		"/net/hidden_1/bias":    fixtures.Zeros(1, 1),
-		"/net/output/weights":   fixtures.Matrix(1, 1, -1),
-		"/net/output/bias":      fixtures.Zeros(1, 1),
-	}
-	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-		network := nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{2, 1}}
-		return []*graph.Node{network.Apply(s.In("net"), in["x"], 1)}
-	})[0]
-	fixtures.Compare(t, "-|x_0 - x_1|", out, fixtures.Matrix(3, 1, -2, -2, 0), 1e-15)
 }
 
 // After SetNoiseState come the draws that followed NoiseState, from the host and in the graph.
