@@ -107,14 +107,8 @@ func TestScalerRefusesNonsense(t *testing.T) {
 func TestTakeCopies(t *testing.T) {
 	r := &Regression{X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{7, 8, 9}, N: 3, D: 2}
 	x, y := r.Take([]int{2, 0})
-	want := []float64{5, 6, 1, 2}
-	for i := range want {
-		if x[i] != want[i] {
-			t.Fatalf("x = %v, want %v", x, want)
-		}
-	}
-	if y[0] != 9 || y[1] != 7 {
-		t.Fatalf("y = %v, want [9 7]", y)
+	if !slices.Equal(x, []float64{5, 6, 1, 2}) || !slices.Equal(y, []float64{9, 7}) {
+		t.Fatalf("x = %v and y = %v, want [5 6 1 2] and [9 7]", x, y)
 	}
 	x[0], y[0] = 0, 0
 	if r.X[4] != 5 || r.Y[2] != 9 {

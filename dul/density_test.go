@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
@@ -271,11 +272,7 @@ func TestEnergiesTooFar(t *testing.T) {
 func TestMeanEnergy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 67))
 	mean := func(x fixtures.Array) float64 { // of z^2/2 over D = 2 features and all examples
-		squares := 0.0
-		for _, v := range x.Values {
-			squares += v * v / 2
-		}
-		return squares / float64(len(x.Values)/2)
+		return floats.Dot(x.Values, x.Values) / float64(len(x.Values))
 	}
 	one, two := fixtures.Random(rng, 1, 3, 2), fixtures.Random(rng, 1, 3, 2)
 	both := fixtures.Array{Dims: []int{2, 3, 2}, Values: append(slices.Clone(one.Values), two.Values...)}

@@ -150,7 +150,6 @@ func TestExportAndReadErrors(t *testing.T) {
 	must.Err(t, checkpoint.Export(built, broken, nil), "entry 0 of variable /norm/running_mean is NaN")
 	content := must.Get(os.ReadFile(path))(t)
 	rewrite(t, path, content[:len(content)-1])
-	if _, _, err := checkpoint.ReadTensors(path); err == nil || !strings.Contains(err.Error(), "in data of") {
-		t.Errorf("reading a file that was cut short: %v", err)
-	}
+	_, _, err := checkpoint.ReadTensors(path)
+	must.Err(t, err, "in data of")
 }

@@ -3,11 +3,13 @@ package conv_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -17,14 +19,9 @@ import (
 
 // moments are the mean and the variance, divided by the count, of each channel.
 func moments(x fixtures.Array) (mean, variance []float64) {
-	row := len(x.Values) / x.Dims[0]
-	mean, variance = make([]float64, x.Dims[0]), make([]float64, x.Dims[0])
-	for i, v := range x.Values {
-		mean[i/row] += v / float64(row)
-	}
-	for i, v := range x.Values {
-		d := v - mean[i/row]
-		variance[i/row] += d * d / float64(row)
+	for channel := range slices.Chunk(x.Values, len(x.Values)/x.Dims[0]) {
+		m, v := stat.PopMeanVariance(channel, nil)
+		mean, variance = append(mean, m), append(variance, v)
 	}
 	return mean, variance
 }

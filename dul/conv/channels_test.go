@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -27,13 +28,6 @@ func TestChannelOperations(t *testing.T) {
 			y.Values[k] = f(k/columns, k%columns)
 		}
 		return y
-	}
-	mean := func(values []float64) float64 {
-		sum := 0.0
-		for _, v := range values {
-			sum += v
-		}
-		return sum / float64(len(values))
 	}
 	for _, c := range []struct {
 		name  string
@@ -76,10 +70,10 @@ func TestChannelOperations(t *testing.T) {
 			fixtures.Array{Dims: images.Dims, Values: entries(3, 16, func(i, j int) float64 { return images.Values[16*i+j] * column.Values[i] }).Values}},
 		{"ExampleMeans", fixtures.Values{"x": gray},
 			func(in fixtures.Nodes) *graph.Node { return conv.ExampleMeans(in["x"]) },
-			entries(2, 1, func(n, _ int) float64 { return mean(gray.Values[6*n : 6*n+6]) })},
+			entries(2, 1, func(n, _ int) float64 { return stat.Mean(gray.Values[6*n:6*n+6], nil) })},
 		{"GlobalMeans", fixtures.Values{"x": images},
 			func(in fixtures.Nodes) *graph.Node { return conv.GlobalMeans(in["x"]) },
-			entries(2, 3, func(n, c int) float64 { return mean(images.Values[(2*c+n)*8 : (2*c+n+1)*8]) })},
+			entries(2, 3, func(n, c int) float64 { return stat.Mean(images.Values[(2*c+n)*8:(2*c+n+1)*8], nil) })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for dtype, tolerance := range map[dtypes.DType]float64{dtypes.Float64: 1e-14, dtypes.Float32: 1e-6} {

@@ -347,7 +347,7 @@ func TestOneHead(t *testing.T) {
 	}
 }
 
-// Networks whose outputs are known.
+// Networks have the outputs that are known, and refuse depths and numbers of outputs that they cannot have.
 func TestOutputsByHand(t *testing.T) {
 	plain := baselines.Deterministic{}
 	two := nets.ResidualSum{Layers: plain, Width: 2, Depth: 1}

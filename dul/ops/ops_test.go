@@ -22,91 +22,47 @@ import (
 // shapes of its arguments without replica axis, and what GoMLX's own operations
 // and derivatives give for it.
 type operation struct {
-	name  string
-	dims  [][2]int
-	ours  func(in []*graph.Node) *graph.Node
-	plain func(in []*graph.Node) *graph.Node
+	name        string
+	dims        [][2]int
+	ours, plain combined
+}
+
+// A combined function takes its arguments as a list.
+type combined func(in []*graph.Node) *graph.Node
+
+func one(f func(a *graph.Node) *graph.Node) combined {
+	return func(in []*graph.Node) *graph.Node { return f(in[0]) }
+}
+
+func two(f func(a, b *graph.Node) *graph.Node) combined {
+	return func(in []*graph.Node) *graph.Node { return f(in[0], in[1]) }
+}
+
+func three(f func(a, b, c *graph.Node) *graph.Node) combined {
+	return func(in []*graph.Node) *graph.Node { return f(in[0], in[1], in[2]) }
 }
 
 // operations lists every function of the package for matrices of n, k and m
 // rows and columns.
 func operations(n, k, m int) []operation {
+	transposed := func(a *graph.Node) *graph.Node { return graph.Transpose(a, -2, -1) }
+	columns := func(a *graph.Node) *graph.Node { return graph.ReduceAndKeep(a, graph.ReduceSum, -1) }
 	return []operation{
-		{
-			name: "Product", dims: [][2]int{{n, k}, {k, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.Product(in[0], in[1]) },
-			plain: func(in []*graph.Node) *graph.Node { return product(in[0], in[1]) },
-		},
-		{
-			name: "Affine", dims: [][2]int{{n, k}, {k, m}, {1, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.Affine(in[0], in[1], in[2]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.Add(product(in[0], in[1]), in[2]) },
-		},
-		{
-			name: "TransposedProduct", dims: [][2]int{{k, n}, {k, m}},
-			ours: func(in []*graph.Node) *graph.Node { return ops.TransposedProduct(in[0], in[1]) },
-			plain: func(in []*graph.Node) *graph.Node {
-				return product(graph.Transpose(in[0], -2, -1), in[1])
-			},
-		},
-		{
-			name: "ProductTransposed", dims: [][2]int{{n, k}, {m, k}},
-			ours: func(in []*graph.Node) *graph.Node { return ops.ProductTransposed(in[0], in[1]) },
-			plain: func(in []*graph.Node) *graph.Node {
-				return product(in[0], graph.Transpose(in[1], -2, -1))
-			},
-		},
-		{
-			name: "WeightedSquares", dims: [][2]int{{n, k}, {1, k}},
-			ours: func(in []*graph.Node) *graph.Node { return ops.WeightedSquares(in[0], in[1]) },
-			plain: func(in []*graph.Node) *graph.Node {
-				return graph.ReduceAndKeep(graph.Mul(graph.Square(in[0]), in[1]), graph.ReduceSum, -1)
-			},
-		},
-		{
-			name: "QuadraticForm", dims: [][2]int{{n, k}, {k, m}, {1, m}},
-			ours: func(in []*graph.Node) *graph.Node { return ops.QuadraticForm(in[0], in[1], in[2]) },
-			plain: func(in []*graph.Node) *graph.Node {
-				return graph.ReduceAndKeep(graph.Mul(graph.Square(product(in[0], in[1])), in[2]), graph.ReduceSum, -1)
-			},
-		},
-		{
-			name: "SumRows", dims: [][2]int{{n, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.SumRows(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.ReduceAndKeep(in[0], graph.ReduceSum, -2) },
-		},
-		{
-			name: "SumColumns", dims: [][2]int{{n, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.SumColumns(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.ReduceAndKeep(in[0], graph.ReduceSum, -1) },
-		},
-		{
-			name: "ReLU", dims: [][2]int{{n, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.ReLU(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.MaxScalar(in[0], 0) },
-		},
-		{
-			name: "LogSumExp", dims: [][2]int{{n, m}},
-			ours: func(in []*graph.Node) *graph.Node { return ops.LogSumExp(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node {
-				return graph.Log(graph.ReduceAndKeep(graph.Exp(in[0]), graph.ReduceSum, -1))
-			},
-		},
-		{
-			name: "Exp", dims: [][2]int{{n, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.Exp(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.Exp(in[0]) },
-		},
-		{
-			name: "Sigmoid", dims: [][2]int{{n, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.Sigmoid(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.Sigmoid(in[0]) },
-		},
-		{
-			name: "Softmax", dims: [][2]int{{n, m}},
-			ours:  func(in []*graph.Node) *graph.Node { return ops.Softmax(in[0]) },
-			plain: func(in []*graph.Node) *graph.Node { return graph.Softmax(in[0], -1) },
-		},
+		{"Product", [][2]int{{n, k}, {k, m}}, two(ops.Product), two(product)},
+		{"Affine", [][2]int{{n, k}, {k, m}, {1, m}}, three(ops.Affine), three(func(a, b, c *graph.Node) *graph.Node { return graph.Add(product(a, b), c) })},
+		{"TransposedProduct", [][2]int{{k, n}, {k, m}}, two(ops.TransposedProduct), two(func(a, b *graph.Node) *graph.Node { return product(transposed(a), b) })},
+		{"ProductTransposed", [][2]int{{n, k}, {m, k}}, two(ops.ProductTransposed), two(func(a, b *graph.Node) *graph.Node { return product(a, transposed(b)) })},
+		{"WeightedSquares", [][2]int{{n, k}, {1, k}}, two(ops.WeightedSquares), two(func(a, b *graph.Node) *graph.Node { return columns(graph.Mul(graph.Square(a), b)) })},
+		{"QuadraticForm", [][2]int{{n, k}, {k, m}, {1, m}}, three(ops.QuadraticForm), three(func(a, b, c *graph.Node) *graph.Node {
+			return columns(graph.Mul(graph.Square(product(a, b)), c))
+		})},
+		{"SumRows", [][2]int{{n, m}}, one(ops.SumRows), one(func(a *graph.Node) *graph.Node { return graph.ReduceAndKeep(a, graph.ReduceSum, -2) })},
+		{"SumColumns", [][2]int{{n, m}}, one(ops.SumColumns), one(columns)},
+		{"ReLU", [][2]int{{n, m}}, one(ops.ReLU), one(func(a *graph.Node) *graph.Node { return graph.MaxScalar(a, 0) })},
+		{"LogSumExp", [][2]int{{n, m}}, one(ops.LogSumExp), one(func(a *graph.Node) *graph.Node { return graph.Log(columns(graph.Exp(a))) })},
+		{"Exp", [][2]int{{n, m}}, one(ops.Exp), one(graph.Exp)},
+		{"Sigmoid", [][2]int{{n, m}}, one(ops.Sigmoid), one(graph.Sigmoid)},
+		{"Softmax", [][2]int{{n, m}}, one(ops.Softmax), one(func(a *graph.Node) *graph.Node { return graph.Softmax(a, -1) })},
 	}
 }
 
@@ -179,7 +135,7 @@ func TestAgainstPlainOperations(t *testing.T) {
 					}
 					rng := rand.New(rand.NewPCG(3, 4))
 					values := o.arguments(rng, lead)
-					evaluate := func(f func([]*graph.Node) *graph.Node) []fixtures.Array {
+					evaluate := func(f combined) []fixtures.Array {
 						return fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 							y := f(o.nodes(in))
 							return append([]*graph.Node{y}, graph.Gradient(graph.ReduceAllSum(graph.Mul(y, ramp(y))), o.nodes(in)...)...)
@@ -200,7 +156,7 @@ func TestSecondDerivatives(t *testing.T) {
 	for _, o := range operations(5, 4, 3) {
 		t.Run(o.name, func(t *testing.T) {
 			values := o.arguments(rand.New(rand.NewPCG(5, 6)), nil)
-			evaluate := func(f func([]*graph.Node) *graph.Node) []fixtures.Array {
+			evaluate := func(f combined) []fixtures.Array {
 				return fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 					y := f(o.nodes(in))
 					penalty := graph.ReduceAllSum(graph.Mul(y, ramp(y)))

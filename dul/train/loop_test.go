@@ -77,14 +77,10 @@ func byHand(l likelihood.Likelihood, outputs []float64, data train.Dataset, i in
 	case likelihood.Heteroscedastic:
 		return gaussian(outputs[0], outputs[1]), 0
 	}
-	sum := 0.0
-	for _, z := range outputs {
-		sum += math.Exp(z)
-	}
 	if outputs[data.Labels[i]] == slices.Max(outputs) {
 		correct = 1
 	}
-	return math.Log(sum) - outputs[data.Labels[i]], correct
+	return floats.LogSumExp(outputs) - outputs[data.Labels[i]], correct
 }
 
 // The losses of the first step are what the objective's formula gives for the
@@ -209,12 +205,9 @@ func TestSchedule(t *testing.T) {
 
 // laplaceWeight is the weight of an example with these logits by its formula.
 func laplaceWeight(logits []float64) float64 {
-	sum, weight := 0.0, 0.0
+	weight, log := 0.0, floats.LogSumExp(logits)
 	for _, z := range logits {
-		sum += math.Exp(z)
-	}
-	for _, z := range logits {
-		p := math.Exp(z) / sum
+		p := math.Exp(z - log)
 		weight += p * (1 - p) / 2
 	}
 	return weight

@@ -140,30 +140,24 @@ func shown(rows []row) []row {
 	return all
 }
 
-// processorDetection shows how well each score separates out-of-distribution images, by the area under the ROC curve.
-func processorDetection(x *tables.Index) (report.Table, error) {
-	return detection(x, "-ood", "auroc")
-}
-
-// processorPrecision is processorDetection by the area under the precision-recall curve.
-func processorPrecision(x *tables.Index) (report.Table, error) {
-	return detection(x, "-ood-auprc", "auprc")
-}
-
-func detection(x *tables.Index, part, metric string) (report.Table, error) {
-	rows, x, err := comparedRows(x)
-	if err != nil {
-		return report.Table{}, err
-	}
-	rows = shown(rows)
-	columns := []column{runs}
-	for _, by := range scores {
-		of := func(r row) tables.Number { return detected(r.other, metric, by.ending) }
-		if slices.ContainsFunc(rows, func(r row) bool { return r.has(of(r).Name) }) {
-			columns = append(columns, column{by.words, func(r row) tables.Cell { return r.cell(of(r), metric, "") }})
+// detection shows how well each score separates out-of-distribution images, by the area under the ROC curve, auroc, or
+// the precision-recall curve, auprc.
+func detection(part, metric string) func(x *tables.Index) (report.Table, error) {
+	return func(x *tables.Index) (report.Table, error) {
+		rows, x, err := comparedRows(x)
+		if err != nil {
+			return report.Table{}, err
 		}
+		rows = shown(rows)
+		columns := []column{runs}
+		for _, by := range scores {
+			of := func(r row) tables.Number { return detected(r.other, metric, by.ending) }
+			if slices.ContainsFunc(rows, func(r row) bool { return r.has(of(r).Name) }) {
+				columns = append(columns, column{by.words, func(r row) tables.Cell { return r.cell(of(r), metric, "") }})
+			}
+		}
+		return fill(x, comparedTable(part), columns, rows)
 	}
-	return fill(x, comparedTable(part), columns, rows)
 }
 
 // processorLayers shows how well the energy of each layer separates out-of-distribution images, for the methods that have energies.

@@ -42,9 +42,9 @@ func Exhibits() tables.Exhibits {
 		tables.Exhibit{Name: "cifar-processor", Doc: "methods with ResNet-14 after 10 epochs, compared with each other", Table: processorTable, Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-differences", Doc: "every method against density uncertainty, image by image after 10 epochs", Table: processorDifferences, Picture: tables.Picture(prose, report.Forest{ByColumn: true}, processorDifferences), Needs: processorRuns},
 		tables.Exhibit{Name: "cifar-processor-temperature", Doc: "the same after 10 epochs, with a temperature for every method", Table: processorTemperatures, Needs: processorRuns},
-		tables.Exhibit{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: areas under the ROC and the precision-recall curves", Table: processorDetection, Needs: processorRuns,
-			Picture: tables.Picture(prose, report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(0.5)}, processorDetection),
-			Parts:   tables.Exhibits{{Name: "cifar-processor-ood-auprc", Table: processorPrecision, Needs: processorRuns}}},
+		tables.Exhibit{Name: "cifar-processor-ood", Doc: "out-of-distribution detection after 10 epochs by every score: areas under the ROC and the precision-recall curves", Table: detection("-ood", "auroc"), Needs: processorRuns,
+			Picture: tables.Picture(prose, report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(0.5)}, detection("-ood", "auroc")),
+			Parts:   tables.Exhibits{{Name: "cifar-processor-ood-auprc", Table: detection("-ood-auprc", "auprc"), Needs: processorRuns}}},
 		tables.Exhibit{Name: "cifar-processor-layers", Doc: "out-of-distribution detection after 10 epochs by the energies of each layer", Table: processorLayers, Needs: processorRuns})
 }
 

@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,13 +214,8 @@ func TestDifferences(t *testing.T) {
 		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "0"}, {Path: "Split", Is: "1", Was: "0"},
 		{Path: "Task.Data.Kind", Is: `"random"`, Was: `"gal"`}, {Path: "Task.Network.Widths", Is: "[]", Was: "[4]"},
 	}
-	if len(found) != len(want) {
-		t.Fatalf("the differences are %v, want %v", found, want)
-	}
-	for i := range want {
-		if found[i] != want[i] {
-			t.Errorf("difference %d is %v, want %v", i, found[i], want[i])
-		}
+	if !slices.Equal(found, want) {
+		t.Errorf("the differences are %v, want %v", found, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"densityuncertainty/dul"
@@ -121,9 +122,5 @@ func TestEvenEnergy(t *testing.T) {
 // meanVariance is the variance of the function, averaged over the inputs.
 func meanVariance(m predict.Mixture) float64 {
 	_, std := m.Moments()
-	sum := 0.0
-	for _, s := range std {
-		sum += s * s
-	}
-	return sum / float64(len(std))
+	return floats.Dot(std, std) / float64(len(std))
 }
