@@ -49,13 +49,16 @@ func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
 //
 // the negative ELBO divided by n, and the generative objective of the energy models (section 2.4, "Optimization"), both
 // estimated on a batch. nll is -log p(y | x) of each example, [..., batch, 1], or the mean. Terms that no layer has are
-// left out. With replicas the result is the mean over replicas. It panics if n < 1.
+// left out. With replicas the result is the mean over replicas. It panics if n < 1 or if KL has another shape.
 func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
 	if n < 1 {
 		panic(fmt.Errorf("stochastic: the objective of %d training examples; there must be at least 1", n))
 	}
 	total := ops.Mean(nll)
 	if l.KL != nil {
+		if dims := l.KL.Shape().Dimensions; len(dims) < 2 || dims[len(dims)-2] != 1 || dims[len(dims)-1] != 1 {
+			panic(fmt.Errorf("stochastic: the KL divergence of the layers has shape %s; each layer adds its sum over all parameters, [1, 1] or [replicas, 1, 1]", l.KL.Shape()))
+		}
 		total = graph.Add(total, graph.MulScalar(graph.ReduceAllMean(l.KL), 1/float64(n)))
 	}
 	if l.LogLikelihood != nil {

@@ -65,6 +65,10 @@ func TestLossesRefuse(t *testing.T) {
 	for want, f := range refused {
 		must.Panic(t, f, want)
 	}
+	fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"kl": {Dims: []int{1, 2}, Values: []float64{1, 2}}}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+		must.Panic(t, func() { (&stochastic.LayerLosses{KL: in["kl"]}).Objective(in["kl"], 1) }, "has shape (Float64)[1, 2]; each layer adds its sum")
+		return []*graph.Node{in["kl"]}
+	})
 }
 
 // gaussianKL is stochastic.GaussianKL of posteriors in the values "mean" (if
