@@ -54,7 +54,7 @@ func newScores(probs []float64, classes int, labels []int, temperature float64) 
 }
 
 // scoresAt are the scores of test images, by their probabilities as they are or crossScaled. They are nil where no
-// temperature is best. Of many classes the store has the scores, in Extra, and no probabilities.
+// temperature is best. Of many classes the store has the scores, in PerExample, and no probabilities.
 func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	ending, probabilities, temperature := "", test.Probabilities, 1.0
 	if scaled {

@@ -39,7 +39,7 @@ func (e Experiment) Check() error {
 		all.need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
 	}
 	if m.Program != nil {
-		all.add(checkProgram(m.Program, e))
+		all.add(attempt(func() error { return m.Program.Check(e) }))
 	}
 	all.need(m.Program == nil || t.AfterTraining == nil, "Task.AfterTraining asks trained networks, and Method.Program has others; leave it out")
 	for i, metric := range t.Metrics {
@@ -112,10 +112,7 @@ func (e Experiment) checkRows(ctx context.Context, d Data) error {
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
 // of a classification in training, which replicas do not; a Program and an AfterTraining are for one experiment.
 func (e Experiment) takesReplicas() bool {
-	if e.Method.Program != nil || e.Task.AfterTraining != nil {
-		return false
-	}
-	if e.Method.IsProcess() && isClassification(e.Task.Likelihood) {
+	if e.Method.Program != nil || e.Task.AfterTraining != nil || e.Method.IsProcess() && isClassification(e.Task.Likelihood) {
 		return false
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
@@ -206,23 +203,18 @@ func probed(e Experiment) (t Traits, first error) {
 	return t, first
 }
 
-// traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the
-// network or the likelihood.
-func traitsWith(e Experiment, d Data) (t Traits, err error) {
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err == nil {
-		t, err = e.look(d, network)
-	}
-	return t, err
-}
-
 // graph builds graphs of a network of the experiment.
 func (e Experiment) graph(network nets.Network, d Data) spec.Graph {
 	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && !e.Method.IsProcess()}
 }
 
-// look builds the graphs of training and of prediction, to see what there is in them.
-func (e Experiment) look(d Data, network nets.Network) (t Traits, err error) {
+// traitsWith builds the graphs of training and of prediction of an experiment for data as these, to see what there is in them. An
+// error says what is wrong with the layers, the network or the likelihood.
+func traitsWith(e Experiment, d Data) (t Traits, err error) {
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	if err != nil {
+		return t, err
+	}
 	b := e.graph(network, d)
 	b.Training = true
 	err = b.Build(func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {

@@ -302,14 +302,6 @@ func (l Experiments) Change(change func(e *Experiment)) Experiments {
 	return changed
 }
 
-// checkItself asks a value what is wrong with it, if it can say so.
-func checkItself(v any) error {
-	if c, has := v.(likelihood.Checker); has {
-		return c.Check()
-	}
-	return nil
-}
-
 // An errorList collects what is wrong, so that all of it is said at once.
 type errorList []error
 
@@ -325,6 +317,12 @@ func (l *errorList) need(ok bool, format string, args ...any) {
 
 // err is all that is wrong as one error; nil if nothing is.
 func (l errorList) err() error { return errors.Join(l...) }
+
+// attempt calls f, and turns a panic into an error.
+func attempt(f func() error) (err error) {
+	defer recovered(&err)
+	return f()
+}
 
 // recovered turns a panic into an error: GoMLX reports what is wrong with a graph by panicking. A panic of the Go
 // runtime is a mistake in a program, so its error says where.

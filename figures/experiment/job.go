@@ -271,7 +271,12 @@ func (j *job) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	m, err := j.newModel(network, j.likelihood(), seeds)
+	var m *nets.Model
+	if j.replicas() {
+		m, err = nets.NewReplicas(j.backend, network, j.likelihood(), seeds...)
+	} else {
+		m, err = nets.New(j.backend, network, j.likelihood(), seeds[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -388,14 +393,14 @@ func (j *job) scoredEvery() int { return (j.first().Recipe.Epochs + scoredEpochs
 // heldOut is the negative log-likelihood of the held-out examples by each network of a model, or the loss of quantiles; NaN where it
 // is not finite.
 func (j *job) heldOut(ctx context.Context, m *nets.Model, options predict.Options) ([]float64, error) {
-	held := forEachNetwork(j, func(i, _ int) train.Dataset { return j.list[i].data.HeldOut })
-	found, err := predict.SampleReplicas(ctx, m, inputsOf(held[:j.together()]), options)
+	inputs := forEachNetwork(j, func(i, _ int) nets.Inputs { return j.list[i].data.HeldOut.Inputs })
+	found, err := predict.SampleReplicas(ctx, m, inputs[:j.together()], options)
 	if err != nil {
 		return nil, fmt.Errorf("predicting held-out examples: %w", err)
 	}
 	scores := make([]float64, len(found))
 	for i := range found {
-		p, err := predictionOf(Set{Dataset: held[i]}, found[i])
+		p, err := predictionOf(Set{Dataset: j.list[i/j.members()].data.HeldOut}, found[i])
 		if scores[i] = math.NaN(); err == nil && p.notFinite() == "" {
 			scores[i], err = p.loss()
 		}
@@ -404,22 +409,6 @@ func (j *job) heldOut(ctx context.Context, m *nets.Model, options predict.Option
 		}
 	}
 	return scores, nil
-}
-
-func (j *job) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
-	if j.replicas() {
-		return nets.NewReplicas(j.backend, network, l, seeds...)
-	}
-	return nets.New(j.backend, network, l, seeds[0])
-}
-
-// inputsOf are the inputs of sets.
-func inputsOf(sets []train.Dataset) []nets.Inputs {
-	var all []nets.Inputs
-	for _, set := range sets {
-		all = append(all, set.Inputs)
-	}
-	return all
 }
 
 // predictionOf is a prediction of a set beside its answers.

@@ -95,7 +95,7 @@ func (p *Prediction) FunctionQuantile(q float64) []float64 {
 // curveQuantiles are those that pictures of the function show.
 var curveQuantiles = []float64{0.005, 0.025, 0.975, 0.995}
 
-// quantileName names the curve of a quantile among Extra, beside "mean" and "std".
+// quantileName names the curve of a quantile in PerExample, beside "mean" and "std".
 func quantileName(q float64) string { return fmt.Sprint("q", q) }
 
 // Moments are the mean and the standard deviation of the function at each input.

@@ -21,12 +21,6 @@ type Program interface {
 	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
 }
 
-// checkProgram calls the Program's Check, and turns a panic into an error.
-func checkProgram(p Program, e Experiment) (err error) {
-	defer recovered(&err)
-	return p.Check(e)
-}
-
 // carryOutBy has a Program carry out the experiment.
 func (j *job) carryOutBy(ctx context.Context, program Program) error {
 	e, d := j.first(), j.first().data

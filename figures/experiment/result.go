@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
 	"io/fs"
 	"maps"
 	"math"
@@ -176,12 +176,6 @@ const (
 	MetricECE      = "ece10"    // expected calibration error with 10 bins
 )
 
-// attempt turns what a metric panics with into an error.
-func attempt(metric Metric, p *Predictions) (found map[string]float64, err error) {
-	defer recovered(&err)
-	return metric(p)
-}
-
 // Measure computes the given metrics, or else the task's, from kept predictions, without training.
 // The result includes the numbers of Task.AfterTraining. If some are not finite, the error wraps ErrNotFinite, and all numbers
 // are returned with it. If a store keeps only a part of the predictions, the task's metrics are an error that wraps
@@ -209,8 +203,8 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 	before, all := p.hash(), map[string]float64{}
 	maps.Copy(all, p.Metrics)
 	for _, metric := range list {
-		found, err := attempt(metric, p)
-		if err != nil {
+		var found map[string]float64
+		if err := attempt(func() (err error) { found, err = metric(p); return err }); err != nil {
 			return nil, e.wrap(fmt.Errorf("measuring: %w", err))
 		}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -226,16 +220,13 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 	return all, nil
 }
 
-var hashSeed = maphash.MakeSeed()
-
 // hash is a hash of the answers and the predicted numbers of all sets.
 func (p *Predictions) hash() uint64 {
-	var h maphash.Hash
-	h.SetSeed(hashSeed)
+	h := fnv.New64a()
 	for _, s := range p.Sets {
-		spec.WriteData(&h, s.Set, train.Dataset{Targets: s.Targets, Labels: s.Labels})
+		spec.WriteData(h, s.Set, train.Dataset{Targets: s.Targets, Labels: s.Labels})
 		for _, list := range slices.Concat(s.Mean, s.Std, s.NoiseStd, s.Outputs, s.Parameters, [][]float64{s.Probabilities, s.MutualInformation, s.LogLikelihood}) {
-			spec.WriteData(&h, "", train.Dataset{Targets: list})
+			spec.WriteData(h, "", train.Dataset{Targets: list})
 		}
 	}
 	return h.Sum64()
@@ -361,9 +352,6 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 	return found, err
 }
 
-// eceBins is the number of bins of the calibration error.
-const eceBins = 10
-
 // Classification measures class probabilities on every set with labels: "accuracy", "nll", "brier" and "ece10".
 func Classification(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Labels != nil && s.Probabilities != nil },
@@ -373,7 +361,7 @@ func Classification(p *Predictions) (map[string]float64, error) {
 				MetricAccuracy: metrics.Accuracy(s.Probabilities, s.Width, s.Labels),
 				MetricNLL:      nll,
 				"brier":        metrics.Brier(s.Probabilities, s.Width, s.Labels),
-				MetricECE:      metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels).ECE(eceBins),
+				MetricECE:      metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels).ECE(10),
 			}, err
 		})(p)
 }

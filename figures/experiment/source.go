@@ -97,10 +97,7 @@ func (t Table) Check() error {
 			return fmt.Errorf("experiment.Table: split %d of Parts %w", i, err)
 		}
 	}
-	for i := range max(1, len(t.Parts)) { // random splits are equally large
-		if t.HeldOut == 0 {
-			break
-		}
+	for i := 0; t.HeldOut > 0 && i < max(1, len(t.Parts)); i++ { // random splits are equally large
 		if err := t.parts(i).HoldOut(t.HeldOut, 0).Check(t.Set.N); err != nil {
 			return fmt.Errorf("experiment.Table: with HeldOut %g the training part of split %d %w", t.HeldOut, i, err)
 		}
@@ -314,7 +311,10 @@ func checkSource(data Source) error {
 	if data == nil {
 		return errors.New("Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
 	}
-	err := checkItself(data)
+	var err error
+	if c, has := data.(likelihood.Checker); has {
+		err = c.Check()
+	}
 	if err == nil && data.Splits() < 0 {
 		err = fmt.Errorf("Task.Data, a %T, has %d splits", data, data.Splits())
 	}
