@@ -238,8 +238,8 @@ func TestDUESamples(t *testing.T) {
 	}
 }
 
-// Nearly equal inducing points with almost no jitter have no factor, and the end of the training says so. In all rows of the kernel matrix
-// but the first the pivot is only rounding, which would have to be positive in all 31.
+// The kernel matrix of nearly equal inducing points with almost no jitter has no factor, and the end of the training says so. Its 31 pivots
+// after the first are rounding errors. A factor would need all of them positive.
 func TestDUEWithoutFactor(t *testing.T) {
 	near, far := points(rand.New(rand.NewPCG(8, 8)), 32, 2), make([]float64, 64)
 	for i, v := range near {
@@ -290,7 +290,7 @@ func TestDUERegression(t *testing.T) {
 	must.GetErr(predict.Sample(t.Context(), fitted, sine(n).Inputs, predict.Options{}))(t, "no inducing points yet")
 	must.Do(t, adam(200).Fit(t.Context(), fitted, sine(n)))
 	checkSine(t, fitted, 0.15, 3)
-	// Replicas start from points of their own, as models alone do.
+	// Each replica starts from the points that it has as a single model.
 	still := adam(1)
 	still.Groups[0].Except = []string{"inducing_points"} // which stay where they start
 	points := func(m *nets.Model, err error) []float64 {

@@ -228,7 +228,7 @@ func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 // posterior computes the covariance from the sum of the last epoch, for the head in the given scope, in double precision on the
 // host. noiseVariance is sigma^2 of each replica; there is none for classes.
 //
-// It is an error if the sum is not of a whole epoch, as after a training that stopped within an epoch and was not
+// It is an error if the sum does not cover a whole epoch, as when training stopped within one and was not
 // resumed. The error is FailedReplicas if a noise variance is not positive and finite, as after a divergence, or if P has no
 // Cholesky factor (it wraps linalg.ErrNotPositiveDefinite). The covariance of these replicas is then zero.
 func posterior(store *model.Store, head string, examples int, noiseVariance ...float64) error {

@@ -207,13 +207,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A kept is a step, and what the folder holds after it.
+// A kept is a step to save, and the files in the folder afterwards.
 type kept struct {
 	step int
 	want string
 }
 
-// saves saves steps, after each of which the folder must hold what is wanted, and restores them.
+// saves saves each step, checks the files in the folder, and restores the step.
 func saves(t *testing.T, f *checkpoint.Folder, path string, steps []kept) {
 	t.Helper()
 	for _, c := range steps {

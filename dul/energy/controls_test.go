@@ -194,8 +194,8 @@ func TestLaplaceWeightsOfClasses(t *testing.T) {
 	})
 }
 
-// The log-likelihood is a mixture's, with gonum's determinants. From the energy the information is taken off: the stored one in
-// prediction, the batch's in training, which is the mean of log p(component | h) / p(component).
+// The log-likelihood is a mixture's, with gonum's determinants. The information is subtracted from the energy: in training the
+// batch's, the mean of log p(component | h) / p(component), and in prediction the stored one.
 func TestLocationMixture(t *testing.T) {
 	const n, d, k = 6, 2, 3
 	rng := rand.New(rand.NewPCG(31, 31))

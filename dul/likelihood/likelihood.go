@@ -70,8 +70,8 @@ type Rescaler interface {
 
 // Rescaled returns the likelihood of standardised targets t = (y - zero) / unit, where l is the likelihood of y: the
 // result of Rescale if l is a Rescaler, and otherwise l. It is an error if Rescale returns another type or invalid
-// settings. It is also an error if l, of a type from outside this package, has a real number, also in a list or in another
-// value, and is no Rescaler: the number's unit is unknown. A Classification need not be a Rescaler.
+// settings. If l has a type from outside this package and is no Rescaler, a real number in it that is not 0, also in a list
+// or in another value, is an error: its unit is unknown. A Classification need not be a Rescaler.
 func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
 	if unit == 1 && zero == 0 {
 		return l, nil
@@ -94,8 +94,8 @@ func Rescaled(l Likelihood, unit, zero float64) (Likelihood, error) {
 	return l, nil
 }
 
-// realNumber is a real number that is not zero in v, which has the given name, or in what v holds. Of this package's types only
-// Rescalers have numbers with a unit.
+// realNumber returns a nonzero real number in v, with its name; v has the given name. It returns 0 if there is none. Of this
+// package's types only Rescalers have numbers with a unit.
 func realNumber(v reflect.Value, name string, depth int) (string, float64) {
 	count, at := 0, func(i int) (reflect.Value, string) { return v.Index(i), name }
 	switch kind := v.Kind(); {

@@ -347,7 +347,7 @@ func TestOneHead(t *testing.T) {
 	}
 }
 
-// Networks have the outputs that are known, and refuse depths and numbers of outputs that they cannot have.
+// Outputs are as computed by hand. Networks refuse depths and numbers of outputs that they cannot have.
 func TestOutputsByHand(t *testing.T) {
 	plain := baselines.Deterministic{}
 	two := nets.ResidualSum{Layers: plain, Width: 2, Depth: 1}
@@ -379,7 +379,7 @@ func TestOutputsByHand(t *testing.T) {
 		// a_1 = (2x, -x), h = ReLU(a_1), a_2 = a_1 + (10 - h_1, 20 + 3 h_2).
 		{"a sum", two, false, x, ofTwo, fixtures.Matrix(3, 1, 10, 6, 10), 1e-15},
 		{"all sums", two.Sums(), false, x, ofTwo, fixtures.Matrix(3, 4, 2, -1, 10, 19, -4, 2, 6, 28, 0, 0, 10, 20), 1e-15},
-		// In training, with scale 1 and shift 0, the sum 0, 2, 4 becomes -s, 0, s with s = sqrt(3/2), and only what is positive goes on.
+		// In training the sums 0, 2, 4 are normalised to -s, 0, s with s = sqrt(3/2). ReLU leaves 0, 0, s, which is added.
 		{"a normalised sum", nets.ResidualSum{Layers: plain, Width: 1, Depth: 1, BatchNorm: true}, true, fixtures.Matrix(3, 1, 0, 1, 2), fixtures.Values{
 			"/net/input/weights": fixtures.Matrix(1, 1, 2), "/net/input/bias": fixtures.Zeros(1, 1),
 			"/net/block_0/weights": fixtures.Matrix(1, 1, 1), "/net/block_0/bias": fixtures.Zeros(1, 1),
@@ -406,7 +406,7 @@ func TestOutputsByHand(t *testing.T) {
 	}
 }
 
-// After SetNoiseState come the draws that followed NoiseState, from the host and in the graph.
+// SetNoiseState repeats the draws that followed NoiseState, from the host and in the graph.
 func TestNoiseState(t *testing.T) {
 	for _, inGraph := range []bool{false, true} {
 		m := newModel(t, nets.MLP{Layers: dul.Density{}, Widths: []int{4}}, likelihood.Categorical{Classes: 2}, 1)

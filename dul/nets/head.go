@@ -46,7 +46,7 @@ type heads struct {
 	built   int         // their number
 	process bool        // whether the last one was a Gaussian process
 	last    *graph.Node // its outputs
-	without string      // the scope of the one that is left out
+	without string      // the scope of the layer to leave out
 }
 
 const headsKey = "/heads"

@@ -186,7 +186,7 @@ func Ensemble(members ...*Prediction) (*Prediction, error) {
 		return nil, errNoMembers
 	}
 	for i, p := range members {
-		if p == nil || fmt.Sprintf("%#v", p.Likelihood) != fmt.Sprintf("%#v", members[0].Likelihood) { // also of types that == is not for
+		if p == nil || fmt.Sprintf("%#v", p.Likelihood) != fmt.Sprintf("%#v", members[0].Likelihood) { // == panics for some types
 			return nil, fmt.Errorf("member %d of the ensemble is nil, or by another likelihood than member 0", i)
 		}
 	}

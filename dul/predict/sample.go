@@ -227,8 +227,8 @@ func (p *Prediction) checkFinite(first int) error {
 }
 
 // MixesExamples reports whether outputs for one input depend on the other inputs of its batch, as after an operation over
-// the batch axis. They do if they differ by more than 1e-4 of the largest between batches of one and of these sizes. The
-// inputs are the first of x; coherent is Options.Coherent. A prediction that fails is an error.
+// the batch axis. It predicts the first inputs of x one by one and in batches of these sizes. Outputs depend if they
+// differ by more than 1e-4 of the largest. coherent is Options.Coherent. A prediction that fails is an error.
 func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent bool, sizes ...int) (bool, error) {
 	var alone []float64
 	for i, size := range append([]int{1}, sizes...) {
@@ -245,9 +245,9 @@ func MixesExamples(ctx context.Context, m *nets.Model, x nets.Inputs, coherent b
 	return false, nil
 }
 
-// NotFinite returns the first number of the prediction, or of further lists, that is NaN or has an infinite square. row
-// is the number of its input, if answers is the number of inputs; its place in its list, if answers is 0; and -1 if there
-// is no such number. A Gaussian so narrow that the log density of a target of order 1 is infinite counts too.
+// NotFinite returns the first number of the prediction, or of further lists, that is NaN or has an infinite square. If
+// answers is the number of inputs, row is the number's input; if answers is 0, its place in its list. If there is no such
+// number, row is -1. A Gaussian so narrow that the log density of a target of order 1 is infinite counts too.
 func (p *Prediction) NotFinite(answers int, further ...[]float64) (row int, value float64) {
 	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation}, further)
 	for _, layer := range p.Energies {

@@ -62,10 +62,9 @@ func (laplace) Sample(b stochastic.Base) *graph.Node {
 	return graph.Sub(exponential(), exponential())
 }
 
-// Draws of a distribution have its moments, are independent of each other, of other replicas and executions, and have its shape: as
-// many lie in each of twenty intervals of equal probability as should, which goes for distributions without moments too, and the fourth
-// moment, in standard errors from the eighth, is right. Pairs of entries are independent also in their squares, which the two outputs of
-// one Box-Muller transform would not be if either came from the wrong radius.
+// Draws of a distribution have its moments, and are independent of each other and of other replicas and executions. Equally many lie in
+// each of twenty intervals of equal probability, also without moments. The fourth moment is right; its standard error comes from the
+// eighth. Squares of pairs of entries are uncorrelated. They would not be if an output of a Box-Muller transform had the wrong radius.
 func TestDistributions(t *testing.T) {
 	const rows, columns, intervals = 101, 99, 20 // an odd number of entries
 	nan := math.NaN()

@@ -75,9 +75,9 @@ func (r *run) build() error {
 // Of images, the first startImages give features, in batches of startBatch.
 const startImages, startBatch = 1000, 100
 
-// untrainedFeatures computes params.Facts.Features: of networks that take replicas as in evaluation, so that a replica starts like a
-// model alone. Others may have batch normalisation, which has no running statistics yet, and do so as in a training step. So do
-// classifiers, like the stored results.
+// untrainedFeatures computes params.Facts.Features. If the network takes replicas, it does so as in evaluation, so that a replica
+// starts like a single model. Otherwise it does so as in a training step, since batch normalisation has no running statistics yet.
+// It does the same for classifiers, as in the stored results.
 func (r *run) untrainedFeatures(ctx context.Context) (features [][]float64, err error) {
 	network, like := nets.Headless{Network: r.model.Network}, r.model
 	m, err := nets.New(like.Backend, network, nil, like.Seeds()[0])

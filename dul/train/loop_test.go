@@ -393,8 +393,8 @@ func TestClipNorm(t *testing.T) {
 	}
 }
 
-// A misspelt role is an error, also beside a group for all roles. A role that one of
-// the user's parameters has is none.
+// A misspelt role is an error, also beside a group for all roles. A user's own role is
+// accepted if a parameter has it.
 func TestRolesOfGroups(t *testing.T) {
 	all := train.Group{Roles: train.AllRoles(), Optimizer: train.SGD{}}
 	for role, network := range map[params.Role]nets.Network{

@@ -154,7 +154,7 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 		t.Errorf("notes of another version: %q", notes)
 	}
 	sameState(t, m, want)
-	// A shorter run does not take over the network of a longer one, nor does another run.
+	// A shorter run, or one with another batch size, seed or network, is refused.
 	for want, change := range map[string]func(*trial){
 		"it is of a longer run; use another Checkpoints.Folder": func(c *trial) { c.Epochs-- },
 		"was saved with BatchSize":                              func(c *trial) { c.BatchSize++ },

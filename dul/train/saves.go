@@ -92,7 +92,7 @@ func (s *saves) restore(r *run) error {
 	}
 	for v := range r.model.Store.IterVariables() {
 		if !used[v.Path()] && params.RoleOf(v, r.model.Store) != "" {
-			params.SetLoaded(r.model.Store, v.Path()) // so that the model must have the same
+			params.SetLoaded(r.model.Store, v.Path()) // the model must have these variables
 		}
 	}
 	if found.Step > r.steps {

@@ -62,7 +62,7 @@ func GetErr[T any](_ T, err error) func(t testing.TB, parts ...any) {
 	}
 }
 
-// Panic fails the test if f does not panic, or with a reason that lacks the text.
+// Panic fails the test unless f panics with a reason that contains the text.
 func Panic(t testing.TB, f func(), text string) {
 	t.Helper()
 	defer func() {
@@ -78,7 +78,7 @@ func Panic(t testing.TB, f func(), text string) {
 // fixed, so a test that passes keeps passing.
 const maxZ = 4
 
-// Z fails the test if a z-score is NaN or beyond 4. words says of what.
+// Z fails the test if a z-score is NaN or beyond 4. words names the statistic.
 func Z(t testing.TB, z float64, words string, args ...any) {
 	t.Helper()
 	if !(math.Abs(z) < maxZ) {

@@ -17,7 +17,7 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// comparedNumbers are those by which predictions of test images are compared, as they are or crossScaled.
+// comparedNumbers are the scores that are compared; if scaled, those of crossScaled probabilities.
 func comparedNumbers(scaled bool) []tables.Number {
 	if scaled {
 		return []tables.Number{nll, ece}
@@ -42,7 +42,7 @@ type comparedRun struct {
 // scaledEnding ends the names of the stored scores of probabilities that are crossScaled.
 const scaledEnding = "_scaled"
 
-// imageScores are what the compared numbers need to know of each image, in the place of its probabilities.
+// imageScores have what the compared numbers need of each image, instead of its probabilities.
 type imageScores struct {
 	nll, brier  []float64
 	outcomes    metrics.Outcomes
@@ -53,8 +53,8 @@ func newScores(probs []float64, classes int, labels []int, temperature float64) 
 	return &imageScores{metrics.CategoricalNLLs(probs, classes, labels), metrics.Briers(probs, classes, labels), metrics.NewOutcomes(probs, classes, labels), temperature}
 }
 
-// scoresAt are the scores of test images, by their probabilities as they are or crossScaled. They are nil where no
-// temperature is best. Of many classes the store has the scores, in PerExample, and no probabilities.
+// scoresAt are the scores of test images by their probabilities, crossScaled if scaled. They are nil if no temperature is
+// best. With many classes the store has the scores, in PerExample, and no probabilities.
 func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	ending, probabilities, temperature := "", test.Probabilities, 1.0
 	if scaled {
@@ -125,7 +125,7 @@ func compareRuns(runs []*imageScores, scaled bool) ([]*comparedRun, error) {
 	return all, nil
 }
 
-// A comparedRow is a row with what its runs say of the test images, by their seeds.
+// A comparedRow is a row with its runs, by their seeds.
 type comparedRow struct {
 	row
 	runs  map[uint64]*comparedRun
@@ -163,8 +163,8 @@ func (c comparedRow) difference(reference comparedRow, k int, seeds []uint64) (d
 	return metrics.BootstrapDifference(mean/n, spread, level), sameSign
 }
 
-// runsOf measures the predictions of the rows' runs, by their IDs, as they are or crossScaled. Those for which no temperature is
-// best are left out. The error wraps experiment.ErrNoPredictions if they are not kept.
+// runsOf measures the predictions of the rows' runs, crossScaled if scaled, by the runs' IDs. Runs for which no temperature is
+// best are left out. The error wraps experiment.ErrNoPredictions if predictions are not kept.
 func runsOf(rows []row, scaled bool) (map[string]*comparedRun, error) {
 	var ids []string
 	var scores []*imageScores
@@ -218,8 +218,8 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	return probabilities, temperature, nil
 }
 
-// withRuns measures the predictions of the rows' runs, as they are or crossScaled. Rows without any temperature are left
-// out, but for those all of whose runs diverged.
+// withRuns returns the rows with what runsOf measures. It leaves out a row if no temperature is best for any of its runs,
+// and keeps a row if all its runs diverged.
 func withRuns(x *tables.Index, rows []row, scaled bool) (all []comparedRow, err error) {
 	type key struct {
 		ids    string
@@ -330,8 +330,7 @@ func processorTemperatures(x *tables.Index) (report.Table, error) {
 	})
 }
 
-// comparisonTable is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
-// cells.
+// comparisonTable compares methods with density uncertainty by their predictions, crossScaled if scaled. of makes a row's cells.
 func comparisonTable(x *tables.Index, part string, scaled bool, columns []string, of func(c comparedRow) []report.Cell) (report.Table, error) {
 	rows, x, err := comparedRows(x)
 	if err != nil {

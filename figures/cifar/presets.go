@@ -86,7 +86,7 @@ type settings struct {
 	epochs   int
 	samples  int    // draws of a prediction
 	svhn     bool   // predict the test part of SVHN too, which the paper's tables have
-	sizes    Images // TrainN, TestN, HeldOut and Validation, which take the place of those of the data that are 0
+	sizes    Images // TrainN, TestN, HeldOut and Validation for data that leave them 0
 }
 
 // withDecay is the preset with weight decay on all parameters, or on weights alone.
@@ -266,7 +266,7 @@ const (
 	processRate = "process_rate" // factor of the learning rate of DUE's process
 )
 
-// A searchSpace has the values to try of a hyperparameter of a method.
+// A searchSpace has the values to try for a method's hyperparameter.
 type searchSpace struct {
 	method experiment.Method
 	name   string
@@ -318,7 +318,7 @@ func (h hyperparameter) in(preset experiment.Preset) experiment.Preset {
 	}
 }
 
-// experiments are those of ProcessorGrid with each value.
+// experiments run ProcessorGrid with each value.
 func (s searchSpace) experiments() experiment.Experiments {
 	var all experiment.Experiments
 	for _, value := range s.values {
@@ -341,7 +341,7 @@ type hyperparameter struct {
 	value float64
 }
 
-// chosen are those of chosen.csv by Method.Key.
+// chosen are the hyperparameters of chosen.csv by Method.Key.
 var chosen = sync.OnceValue(func() map[string]hyperparameter {
 	all := map[string]hyperparameter{}
 	for _, r := range tables.ReadCSV(chosenCSV, chosenColumns) {

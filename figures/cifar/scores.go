@@ -36,8 +36,8 @@ const (
 // byLayer is ByEnergy for the input of a layer.
 func byLayer(layer string) string { return ByEnergy + "@" + layer }
 
-// The names of Prediction.PerExample: the distances that featureGaussians measures, and what older results have in the place of
-// probabilities and outputs, or beside probabilities that were rounded.
+// Names in Prediction.PerExample. featureGaussians measures the distances. Older results have the others instead of
+// probabilities and outputs, or beside rounded probabilities.
 const (
 	distanceOne, distanceClass = "distance_one", "distance_class"
 	logMaxProbability          = "log_max_probability"
@@ -393,7 +393,7 @@ const (
 	bootstrapSeed = 1
 )
 
-// Detect says how well a score tells images out of distribution, which should have larger ones, from images inside. It
+// Detect says how well a score tells images out of distribution, which should score higher, from images inside. It
 // returns metrics.AUROC and metrics.AUPRC, with the images outside as positives and intervals by metrics.Bootstrap.
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	ranks := ranksOf(inside, outside)

@@ -168,7 +168,7 @@ func TestFidelities(t *testing.T) {
 	})
 }
 
-// Heads count: in the place of 64*10 + 10 numbers SNGP has 2*128 for the normalisation and 1024*10 + 10. For 10 classes DUE has
+// Heads count: instead of 64*10 + 10 numbers SNGP has 2*128 for the normalisation and 1024*10 + 10. For 10 classes DUE has
 // 10 points of 64, and 10*10 + 10 + 3 for each class. Density layers have two numbers of noise for each of 570 units.
 func TestCosts(t *testing.T) {
 	table := must.Get(Costs(backendtest.Open(t), nets.ResNet14, 10, Family{"plain", baselines.Deterministic{}},

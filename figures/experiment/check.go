@@ -208,7 +208,7 @@ func (e Experiment) graph(network nets.Network, d Data) spec.Graph {
 	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && !e.Method.IsProcess()}
 }
 
-// traitsWith builds the graphs of training and of prediction of an experiment for data as these, to see what there is in them. An
+// traitsWith builds an experiment's graphs of training and prediction for data like d, to see what they contain. An
 // error says what is wrong with the layers, the network or the likelihood.
 func traitsWith(e Experiment, d Data) (t Traits, err error) {
 	network, err := e.Task.Network.Over(e.Method.Layers)

@@ -21,12 +21,12 @@ import (
 
 // An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
 type Engine struct {
-	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
-	// not trained again, one that was stopped resumes, and processes with one store share the work.
+	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment with a stored result is
+	// not trained again, a stopped one resumes, and processes with one store share the work.
 	Store *Store
-	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See trained.Open. An experiment that
-	// differs from one whose networks are there only in what its predictions depend on, such as Recipe.Samples, PredictBatch or the
-	// Sets, is predicted by these networks, without training.
+	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See trained.Open. If an experiment
+	// differs from one with kept networks only in how or what it predicts, such as Recipe.Samples, PredictBatch or the Sets, these
+	// networks predict it without training.
 	Networks string
 	// Curves is the folder in which learning curves are kept, epoch by epoch; "" keeps none. See Experiment.Curve.
 	Curves string
@@ -109,15 +109,15 @@ type run struct {
 	order   []*entry // each once
 	groups  []*group
 	byGroup map[string]*group
-	cost    float64           // of everything, also of what a store has
+	cost    float64           // of all experiments, also the stored ones
 	said    sync.Map          // the notes, and the names of the tasks whose data were remarked on
 	lacking int               // how many stored results are without predictions
-	changed map[string]Result // stored results with other metrics than the store has
+	changed map[string]Result // stored results whose metrics are now different
 
 	reading sync.Mutex
 	parsed  map[string]parsed // files of the store
 
-	mu       sync.Mutex        // of what follows, of what has come of each experiment, and of calls of Progress and Notes
+	mu       sync.Mutex        // for what follows, the outcome of each experiment, and calls of Progress and Notes
 	seen     map[string]bool   // the files in Networks that were looked at
 	kept     map[string]string // some of them, by a digest of their training
 	done     float64           // the cost of what is done
@@ -141,7 +141,7 @@ func (r *run) plan(ctx context.Context, list []Experiment) error {
 		if err == nil {
 			err = r.add(ctx, e, identity)
 		}
-		if err != before { // which neighbours of one group have in common
+		if err != before { // neighbours of one group have the same error
 			all.add(e.wrap(err))
 		}
 		before = err

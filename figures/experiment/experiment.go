@@ -138,8 +138,8 @@ type Recipe struct {
 	SeedWithoutSplit bool
 }
 
-// A Metric measures predictions. It returns numbers by their names, such as "rmse". The names of numbers of another set
-// than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric). It is an error if a Metric changes the predictions.
+// A Metric measures predictions. It returns numbers by their names, such as "rmse". For another set than "test"
+// the names begin with the set's name, as in "shifted_rmse" (see SetMetric). It is an error if a Metric changes the predictions.
 type Metric func(p *Predictions) (map[string]float64, error)
 
 // Predictions are the predictions of one experiment on all its sets: everything that a Metric needs.
@@ -154,7 +154,7 @@ type Predictions struct {
 	// A target t stands for t Unit + Zero in the data's own units.
 	Unit float64 `json:"unit"`
 	Zero float64 `json:"zero"`
-	// Metrics are those that need more than the predictions: of Task.AfterTraining or of a Program.
+	// Metrics are from Task.AfterTraining or a Program: they need more than the predictions.
 	Metrics map[string]float64 `json:"inspected"`
 
 	experiment *Experiment // nil where it is not known
@@ -415,8 +415,8 @@ func Cross(preset Preset, data []Source, methods ...Method) (all Experiments, er
 type Grid struct {
 	Title  string // of its rows
 	Preset Preset
-	// List, if not nil, lists the experiments of a method on data, in the place of Preset, Splits, Seeds and Change. It is for
-	// experiments that differ in more than their splits and seeds, such as in uci.Tuned.
+	// List, if not nil, lists the experiments of a method on data. Preset, Splits, Seeds and Change are then not used. It is
+	// for experiments that differ in more than split and seed, as in uci.Tuned.
 	List func(data Source, m Method) (Experiments, error)
 
 	Data    []Source // of its rows

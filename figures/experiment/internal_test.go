@@ -164,7 +164,7 @@ func TestCurves(t *testing.T) {
 	must.Panic(t, func() { p.FunctionQuantile(0.1) }, "another store")
 }
 
-// curves puts the moments and some quantiles of the function into PerExample, and drops the draws that they are of.
+// curves puts the moments and some quantiles of the function into PerExample, and drops the draws.
 func (p *Prediction) curves() {
 	mean, std := p.Moments()
 	extra := map[string][]float64{"mean": mean, "std": std}

@@ -34,7 +34,7 @@ type job struct {
 	backend compute.Backend
 	info    environment.Info
 	folder  string   // for checkpoints; "" keeps none
-	kept    []string // the files of networks that were trained before, of each member; nil trains
+	kept    []string // each member's file, if networks were trained before; nil trains
 
 	// Of FitOne, nil for an experiment of the engine's own.
 	progress func(done float64, note string)
@@ -65,7 +65,7 @@ func (j *job) String() string {
 // first is an experiment that tells all but split and seed.
 func (j *job) first() *entry { return j.list[0] }
 
-// likelihood is that of the networks, whose targets may be standardised.
+// likelihood is for the networks' targets, which may be standardised.
 func (j *job) likelihood() likelihood.Likelihood { return j.first().data.likelihood }
 
 func (j *job) members() int { return j.first().Method.members() }
@@ -253,7 +253,7 @@ func (j *job) train(ctx context.Context) error {
 	return nil
 }
 
-// replicas says whether the networks are replicas of one graph. Those that were trained before are models of their own.
+// replicas says whether the networks are replicas of one graph. Networks that were trained before are single models.
 func (j *job) replicas() bool { return j.first().group.replicas && j.kept == nil }
 
 // together is how many networks are one model: all of them as its replicas, or a single one.
@@ -331,7 +331,7 @@ func (j *job) trainer(ctx context.Context, m *nets.Model, model int) train.Train
 	return t
 }
 
-// trainPart is about which part of the work training is; predictions are the rest. A step of training takes about three times as
+// trainPart is the approximate share of training in the work; predictions are the rest. A step of training takes about three times as
 // long as a prediction of its examples.
 func (j *job) trainPart() float64 {
 	e := j.first()
@@ -384,7 +384,7 @@ func (j *job) report(done float64, note string) {
 	j.run.Progress(j.run.reported, fmt.Sprintf("%v: %s", j, note))
 }
 
-// scoredEpochs is how many epochs early stopping chooses from at most.
+// scoredEpochs is the most epochs that early stopping chooses from.
 const scoredEpochs = 100
 
 // scoredEvery is after how many epochs networks are scored by held-out examples.
@@ -421,7 +421,7 @@ func predictionOf(set Set, p *predict.Prediction) (s Prediction, err error) {
 	return s, err
 }
 
-// options are those of all predictions.
+// options are the settings of all predictions.
 func (j *job) options() predict.Options {
 	e := j.first()
 	o := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: e.group.traits.Energies, Coherent: e.Recipe.Coherent}

@@ -105,7 +105,7 @@ func TestListedTwice(t *testing.T) {
 	}
 }
 
-// nothingAfter is an AfterTraining that has nothing to say.
+// nothingAfter is an AfterTraining that returns nothing.
 func nothingAfter(context.Context, []*nets.Model, experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
 	return nil, nil, nil
 }

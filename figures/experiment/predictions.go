@@ -81,7 +81,7 @@ func (p *Prediction) loss() (float64, error) {
 	return p.NLL(1)
 }
 
-// FunctionQuantile is Mixture.FunctionQuantile, also of predictions of which a store keeps some quantiles. It panics if these lack this one.
+// FunctionQuantile is Mixture.FunctionQuantile. If a store keeps only some quantiles of the draws, it panics for others.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	if kept := p.PerExample[quantileName(q)]; kept != nil {
 		return slices.Clone(kept)

@@ -87,7 +87,7 @@ func (r Result) Metric(name string) (float64, error) {
 // ErrNoPredictions is wrapped by the error for a result whose predictions were not kept.
 var ErrNoPredictions = errors.New("its predictions are not there")
 
-// errPartial is the error for all metrics of predictions of which a store keeps a part.
+// errPartial is the error for all metrics if a store keeps only a part of the predictions.
 var errPartial = fmt.Errorf("the store keeps only what tables and pictures need, and not all predictions: %w", ErrNoPredictions)
 
 // Predictions returns the predictions of the experiment, from memory or from the store. The error wraps ErrNoPredictions if

@@ -253,7 +253,7 @@ func (d Data) check(l likelihood.Likelihood) error {
 	return d.scale().Check()
 }
 
-// scale is what the file of a trained network says of the data.
+// scale describes the data in the file of a trained network.
 func (d Data) scale() trained.Scale {
 	s := trained.Scale{Inputs: d.Inputs, Columns: d.Columns, Unit: d.Unit, Zero: d.Zero}
 	if x, is := d.Train.Inputs.(nets.Floats); is {

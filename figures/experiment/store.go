@@ -61,8 +61,8 @@ var (
 	lineFile = regexp.MustCompile(`^[^.].*\.(csv|jsonl)(.*\.gz)?$`)
 )
 
-// results is Results with the names of other files of lines. It reads a file only if it is not in before, or has changed since,
-// and adds it there.
+// results is Results with the names of other files of lines. It reads only files that are not in before or have changed,
+// and adds them there.
 func (s *Store) results(before map[string]parsed) (all map[string]Result, others []string, err error) {
 	if s.Folder == "" {
 		return nil, nil, errors.New("experiment: the Store has no Folder")

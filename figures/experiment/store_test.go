@@ -29,8 +29,8 @@ func untrained(t *testing.T, folder string) experiment.Engine {
 	return experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(_ float64, note string) { t.Errorf("trained again: %s", note) }}
 }
 
-// What a store has is not trained again, and comes back as it was, also under another name: results, and predictions bit by bit, with the
-// data of their experiment.
+// A stored experiment is not trained again, also under another name. Its results come back, and bit by bit its predictions and their
+// data.
 func TestStoreKeepsResults(t *testing.T) {
 	folder, ctx := t.TempDir(), context.Background()
 	list := append(allSplits(adapted(t, dul.Density{})), transformer(t, dul.Density{}))

@@ -130,8 +130,8 @@ func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
 	return append(weights, bias...), len(bias), errors.Join(err, biasErr)
 }
 
-// withoutLastLayer is an experiment's network that returns the input of its last layer. It is an error if the outputs of the
-// untrained network are not this layer's, also with weights so large that a bound, such as baselines.SpectralNormed's, changes them.
+// withoutLastLayer is an experiment's network that returns the input of its last layer. It is an error if the untrained network
+// changes this layer's outputs. The layer has large weights here, so that a bound, such as baselines.SpectralNormed's, is an error too.
 func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data) (nets.Network, error) {
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	backend, backendErr := spec.Backend()
@@ -143,7 +143,7 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 		return nil, err
 	}
 	bare, x, one := nets.Headless{Network: network}, nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
-	if _, err := predict.Sample(ctx, m.With(network), x, one); err != nil { // which gives the network its weights
+	if _, err := predict.Sample(ctx, m.With(network), x, one); err != nil { // initialises the weights
 		return nil, err
 	}
 	layer, outputs, err := lastLayer(m)

@@ -54,7 +54,7 @@ var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
 // LegendPaper explains marks on numbers that are compared with published ones (see tables.Printed.Away).
 const LegendPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
 
-// LegendAgainst returns the Legend of a table whose numbers are tested against a reference's.
+// LegendAgainst returns the Legend of a table whose numbers are tested against a reference.
 func LegendAgainst(reference string) string {
 	return fmt.Sprintf("▲ better, ▽ worse than %s, significant at 5%% for all cells of the table together. No mark: not significant.", reference)
 }
@@ -214,7 +214,7 @@ func (t Table) Render(format string) (string, error) {
 // oneLine puts the lines of a text side by side: a line break would end the row of a table, or the caption.
 var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// markdownEscaper escapes all that Markdown, or a formula in it, would not take for text, except code between backticks,
+// markdownEscaper escapes what Markdown, or a formula in it, would not read as text. It leaves code between backticks,
 // which our captions have, and brackets that are no link. Two backslashes before a bracket would begin a formula in a
 // notebook, so one of them is an entity.
 var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "~", `\~`, "$", `\$`, "&", "&amp;", "<", "&lt;", "](", `]\(`, "][", `]\[`, "]:", `]\:`, "[^", `\[^`, `\`, "&#92;")
@@ -387,7 +387,7 @@ func (n Value) String() string {
 // Printed is a published number as a cell of its own, with the decimals that it was printed with.
 func (n Value) Printed() Cell { return Cell{Text: n.String(), Theirs: true} }
 
-// Cell is a cell with the value, which Align gives the decimals of the numbers beside it.
+// Cell is a cell with the value. Align gives it the decimals of the numbers beside it.
 func (n Value) Cell() Cell {
 	if math.IsNaN(n.Mean) {
 		return Cell{Text: n.String()}

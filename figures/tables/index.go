@@ -120,8 +120,8 @@ func (x *Index) With(r experiment.Result) *Index {
 	return &more
 }
 
-// Asked are the results of the experiments that were looked for so far, each once. Those of experiments that were not run have
-// no ID.
+// Asked are the results of all experiments that were looked for so far, each once. If an experiment was not run, its result
+// has no ID.
 func (x *Index) Asked() []experiment.Result { return *x.asked }
 
 // Fresh returns a copy of the index with an empty Asked.

@@ -23,7 +23,7 @@ type Sheet struct {
 type Row struct {
 	Group, Name string
 	Cells       []Cell // one fewer than columns
-	Theirs      bool   // it has the paper's numbers for the row above it, and is left out with that
+	Theirs      bool   // it has the paper's numbers for the row above, and is left out with it
 }
 
 // Add adds a row.
@@ -31,7 +31,7 @@ func (s *Sheet) Add(group, name string, cells ...Cell) {
 	s.Rows = append(s.Rows, Row{Group: group, Name: name, Cells: cells})
 }
 
-// Make makes the table. Rows and columns in which nothing was run are left out, and said to be.
+// Make makes the table. It leaves out rows and columns in which nothing was run, and says so.
 func (s Sheet) Make(x *Index) (report.Table, error) {
 	t, all := s.Table, make([][]Summary, len(s.Rows))
 	for i, r := range s.Rows {

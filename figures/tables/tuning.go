@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/figures/experiment"
 )
 
-// A Candidate is an experiment with some of the hyperparameters that are tried on held-out examples.
+// A Candidate is an experiment that tries hyperparameters on held-out examples.
 type Candidate struct {
 	For             []string // what they are chosen for: the first columns of a file
 	Hyperparameters []string // the columns after them

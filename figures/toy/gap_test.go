@@ -102,7 +102,7 @@ func TestLookInside(t *testing.T) {
 	}
 }
 
-// The picture of one network has its line in front of the others' lines, on axes for all.
+// The picture of one network has its line in front of the others, on axes that fit all.
 func TestInsideFigure(t *testing.T) {
 	run := func(steps int, scale float64) Inside {
 		return Inside{Steps: steps, X: []float64{0, 1}, Std: []float64{scale, 2 * scale}, Energies: [][]float64{{1, scale}, {scale, 3}}}

@@ -135,7 +135,7 @@ func EntropyBetween(p *experiment.Predictions) (float64, error) {
 	}), nil), nil
 }
 
-// onMap are the values at the points (x, y) of the map that are chosen, also by the distance to the nearest of the given points.
+// onMap are the values at the chosen points (x, y) of the map; nearest is the distance to the nearest of the given points.
 func onMap(points, values []float64, chosen func(x, y, nearest float64) bool) (found []float64) {
 	grid := mapGrid()
 	for i := range mapCells {

@@ -58,7 +58,7 @@ type Scale struct {
 	Unit, Zero float64
 }
 
-// Check returns an error if numbers are not positive that must be, or if Inputs or Columns are for another number of inputs.
+// Check returns an error if a number that must be positive is not, or if Inputs or Columns are for another number of inputs.
 func (s Scale) Check() error {
 	size := nets.Floats{Shape: s.Shape}.Size()
 	switch {

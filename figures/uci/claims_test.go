@@ -20,7 +20,7 @@ type judged struct {
 	lines                   []experiment.Result
 }
 
-// judge checks the verdicts on the claim of a kind that begins with some words, in a setting.
+// judge checks the verdicts on a kind's claim that begins with some words, in a setting.
 func judge(t *testing.T, kind func(*tables.Index) ([]tables.Claim, error), begins, setting string, cases ...judged) {
 	t.Helper()
 	for _, c := range cases {

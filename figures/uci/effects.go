@@ -16,7 +16,7 @@ import (
 // An option is one of the differences between the text and the authors' code for density layers.
 type option struct {
 	name, title string // the title has its value in the text and in the code
-	// take gives an experiment the value that other has.
+	// take sets the option of e to the value in other.
 	take func(e *experiment.Experiment, other experiment.Experiment)
 }
 

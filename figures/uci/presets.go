@@ -169,8 +169,8 @@ func nameOf(data experiment.Source) string {
 // defaults fill in what a method leaves open.
 var defaults = methods.Defaults{InitStd: 0.1, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: 50}
 
-// rows are the rows of a group with a number of methods, one for each data set of a grid. With a reference the others are tested
-// against it, and the lowest is bold.
+// rows are a group of rows, one for each data set of a grid, with a number of each method. With a reference the others are
+// tested against it, and the lowest is bold.
 func rows(g experiment.Grid, group string, n tables.Number, list []experiment.Method, reference ...experiment.Method) (rows []tables.Row) {
 	for _, d := range g.Data {
 		row := tables.Row{Group: group, Name: title(d)}

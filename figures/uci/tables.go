@@ -51,7 +51,7 @@ func Exhibits() tables.Exhibits {
 	}
 }
 
-// newTable is a table with its words, the heading of the row names, and what explains its marks.
+// newTable is a table with its words, the heading of the row names, and its legend.
 func newTable(name, heading, legend string) report.Table {
 	t := prose.Table(name, nil)
 	t.Columns, t.Legend = []string{heading}, legend

@@ -27,7 +27,7 @@ type hyperparameters struct {
 	noise     float64 // how strong the method's noise is at the start; 0 for a method without noise
 }
 
-// String is them as tables show them, such as "adam 0.03".
+// String is what tables show, such as "adam 0.03".
 func (c hyperparameters) String() string {
 	if c.noise == 0 {
 		return c.optimizer
@@ -35,7 +35,7 @@ func (c hyperparameters) String() string {
 	return fmt.Sprintf("%s %v", c.optimizer, c.noise)
 }
 
-// tunedColumns are those of tuned.csv.
+// tunedColumns are the columns of tuned.csv.
 const tunedColumns = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
 
 // tunedRows are the rows of tuned.csv, by their first columns.
@@ -57,10 +57,10 @@ func chosen(d Data, split int, method string) (hyperparameters, bool) {
 	return h, has
 }
 
-// Tuned has the text's settings, but each split has its own optimizer, SGD or Adam, and strength of the noise at the start.
-// They have the lowest negative log likelihood on a fifth of the split's training part, after training on the rest. Test
-// examples have no part in it. DensityMean has those of Density. A split on which all pairs diverged is left
-// out. A method or data without any is an error.
+// Tuned has the text's settings, but each split has its own optimizer, SGD or Adam, and strength of the noise at the start:
+// the pair with the lowest negative log likelihood on a fifth of the split's training part, after training on the rest.
+// Test examples are not used. DensityMean has the pairs of Density. A split on which all pairs diverged is left out. A
+// method or data without pairs is an error.
 func Tuned(data ...experiment.Source) experiment.Grid {
 	return experiment.Grid{Title: "tuned", List: tuned, Data: data}
 }
@@ -92,7 +92,7 @@ func tuned(data experiment.Source, m experiment.Method) (all experiment.Experime
 	return all, nil
 }
 
-// experiment is the experiment with them.
+// experiment is m's experiment on d with h.
 func (h hyperparameters) experiment(d experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	m = methods.Values(m)
 	if h.noise != 0 {
@@ -127,7 +127,7 @@ func searchSpace(m experiment.Method) (all []hyperparameters) {
 }
 
 // tunedGrids are what the exhibit uci-tuning chooses hyperparameters for: every method on the small sets and on their gap
-// splits, and on the larger sets but Year density layers and the methods that the paper compares them with (the table
+// splits; on the larger sets without Year, density layers and the methods that the paper compares them with (the table
 // uci-claims).
 var tunedGrids = []experiment.Grid{
 	{Title: "random splits", Data: On(SmallDatasets()...), Methods: tunedMethods},
@@ -135,7 +135,7 @@ var tunedGrids = []experiment.Grid{
 	{Title: "random splits", Data: On("kin8nm", "naval", "protein"), Methods: slices.Concat(energyMethods, rivals)},
 }
 
-// heldOut are the experiments with them on held-out training examples, one on each split.
+// heldOut are the experiments with h on held-out training examples, one on each split.
 func (h hyperparameters) heldOut(d Data, m experiment.Method) experiment.Experiments {
 	d.Validation = true
 	return experiment.Grid{Preset: h.experiment}.Of(d, m)
@@ -181,7 +181,7 @@ func tuningTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// mostChosen are the hyperparameters of a method on most splits of a data set, and on how many.
+// mostChosen says which hyperparameters a method has on most splits of a data set, and on how many.
 func mostChosen(d Data, method string) tables.Cell {
 	count, n := make(map[hyperparameters]int), 0
 	for split := range d.Splits() {

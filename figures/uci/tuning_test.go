@@ -16,8 +16,8 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// Tuned makes the experiments of the text with the hyperparameters of each split: the optimizer and the noise. The control with
-// the mean energy has those of density layers.
+// Tuned makes the text's experiments with each split's optimizer and noise. The mean-energy control has the choices of
+// density layers.
 func TestTuned(t *testing.T) {
 	for _, m := range []experiment.Method{methods.Density, methods.DensityMean, methods.SNGP, methods.MCDropout} {
 		name := m.Key

@@ -453,7 +453,7 @@ func banditTable(x *tables.Index) (report.Table, error) {
 // groupPlaces names the block of question 14's agents.
 const groupPlaces = "seeds of question 14"
 
-// banditPicture is what is drawn of banditTable: question 6.
+// banditPicture is the drawn part of banditTable: question 6.
 func banditPicture(x *tables.Index) (report.Table, error) {
 	t, err := banditTable(x)
 	t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != "" })

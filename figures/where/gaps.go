@@ -46,7 +46,7 @@ func Exhibits() tables.Exhibits {
 // gapSeeds is the number of seeds of each gap.
 const gapSeeds = 20
 
-// gapGrids are those of question 1. The data sets of question 8 have fewer seeds, and two settings.
+// gapGrids are the settings of question 1. The data sets of question 8 have fewer seeds, and two settings.
 var gapGrids = []experiment.Grid{
 	{Title: "paper's text", Preset: uci.Paper, Seeds: gapSeeds}, {Title: "authors' code", Preset: uci.Released, Seeds: gapSeeds}, {Title: "Adam", Preset: uci.Adam, Seeds: gapSeeds},
 }

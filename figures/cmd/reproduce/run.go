@@ -193,7 +193,7 @@ func datasetOf(e experiment.Experiment) string {
 	return strings.ReplaceAll(name, " ", "-")
 }
 
-// selected returns choose(list) if all are asked for, and else choose of the named exhibit or part, which errors call a kind.
+// selected returns choose(list) for "all", and otherwise choose of the named exhibit or part. Errors call it kind.
 func selected(kind string, list tables.Exhibits, choose func(tables.Exhibits) tables.Exhibits, asked string) (tables.Exhibits, error) {
 	found := list
 	if asked != "all" {
