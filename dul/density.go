@@ -120,8 +120,8 @@ type Density struct {
 //	Cov[f^j(h), f^j(g)] = gamma^j/2 h' L D L' g + beta^j
 //
 // At each single h, f(h) has the same distribution as above. If all inputs have the same energy (MeanEnergy,
-// energy.Constant), W' is 0 and all noise is in the bias. Dense panics, since there are no such draws, if the noise is not
-// Gaussian or, without MeanEnergy, for Clip and for the mixtures of package energy.
+// energy.Constant), W' is 0 and all noise is in the bias. Dense panics if the noise is not
+// Gaussian and, without MeanEnergy, for Clip and the mixtures of package energy: they have no such draws.
 //
 // The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)), its energy and, if the energy model has one, log
 // p_energy(h) to the graph's stochastic.LayerLosses. It panics on invalid settings.

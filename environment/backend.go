@@ -87,7 +87,7 @@ func openGo(work Work) (compute.Backend, error) {
 	if work != Images {
 		return try(GoSequential)
 	}
-	// As goParallel, but that option prints a line, which a notebook would show.
+	// Like goParallel, which prints a line that a notebook would show.
 	backend, err := try(gobackend.BackendName)
 	if err != nil {
 		return nil, err

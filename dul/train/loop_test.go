@@ -417,9 +417,9 @@ func (ownRole) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Mul(params.Dense(s, x, units), params.New(s, x, "tempo", "tempo", params.Constant(1), 1, units))
 }
 
-// Without groups of its own, pretraining moves the energy models' parameters that the
-// groups contain, as they say, and nothing else, not even by weight decay. Groups of
-// its own move all that they contain.
+// Without PretrainGroups, pretraining moves the energy models' parameters in Groups, as
+// set there, and nothing else, not even by weight decay. PretrainGroups move all that
+// they contain.
 func TestGroupsOfThePretraining(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	const energy = params.Generative

@@ -37,8 +37,8 @@ import (
 //     of what the experiment computes: of the initial values, and of the graphs of loss, gradients, updates and prediction for
 //     seven examples and for the batches of training. It also has digests of the data of all splits of a Source from outside,
 //     and of the results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed
-//     code the same. A Program, an AfterTraining or what a nets.Process from outside does after training is known by name and fields alone, and
-//     Engine.Notes says so if a stored result is used.
+//     code the same. Of a Program, an AfterTraining and what a nets.Process from outside does after training only name
+//     and fields count. Engine.Notes says so if a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {

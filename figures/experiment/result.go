@@ -115,7 +115,7 @@ func (r Result) Predictions() (*Predictions, error) {
 	return p, nil
 }
 
-// With returns the result with predictions that are in no store, such as an ensemble's of other experiments' networks.
+// With returns the result with predictions that are in no store, such as a mixture of other experiments' predictions.
 func (r Result) With(p *Predictions) Result {
 	r.predictions = p
 	return r

@@ -121,7 +121,7 @@ type parsed struct {
 	results []Result
 }
 
-// read returns the results in files, and puts their groups and runs into the maps. An error is about some of the files.
+// read returns the results in files, and puts their groups and runs into the maps. An error names the files that failed.
 func (s *Store) read(names []string, before map[string]parsed, groups map[string]groupLine, runs map[string][]string) (found []Result, err error) {
 	for _, name := range names {
 		path := filepath.Join(s.Folder, name)

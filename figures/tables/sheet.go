@@ -224,7 +224,7 @@ func (t Tested) cell(x *Index) (report.Cell, Summary, error) {
 	return c, s, err
 }
 
-// A Difference was computed elsewhere. Its test is one of its Family, like a Tested mean's.
+// A Difference was computed elsewhere. Its test belongs to its Family, as for Tested.
 type Difference struct {
 	metrics.Difference
 	Family    string
