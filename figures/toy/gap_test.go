@@ -2,7 +2,6 @@ package toy
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +17,11 @@ import (
 
 // Seeds are counted by their ratios, of those that have one. What was not run has no row.
 func TestGapRatios(t *testing.T) {
-	made := measured(grid.Of(Cubic{Seeds: gapSeeds}, methods.Density), func(e experiment.Experiment) map[string]float64 {
+	made := figtest.Results(grid.Of(Cubic{Seeds: gapSeeds}, methods.Density), func(e experiment.Experiment) map[string]float64 {
 		return map[string]float64{MetricGapRatio: 0.95 + 0.1*float64(e.Seed%2), metricGapCoverage: 0.5}
 	})
-	diverged := grid.Of(Cubic{Seeds: 2}, methods.Density)[1].ID()
-	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
-	table := must.Get(gapRatios(tables.Of(slices.Collect(maps.Values(made)))))(t)
+	made[1] = experiment.Result{ID: grid.Of(Cubic{Seeds: 2}, methods.Density)[1].ID(), Diverged: true}
+	table := must.Get(gapRatios(tables.Of(made)))(t)
 	if got := figtest.Cell(t, table, "Density Uncertainty (LDL)", "Seeds above 1"); got != "9 of 19" || len(table.Rows) != 1 {
 		t.Errorf("%d rows, %s seeds above 1", len(table.Rows), got)
 	}
@@ -70,17 +68,6 @@ func drawn(seed int) experiment.Experiments {
 // without leaves out the results of a method.
 func without(list []experiment.Result, name string) []experiment.Result {
 	return slices.DeleteFunc(slices.Clone(list), func(r experiment.Result) bool { return r.Method == name })
-}
-
-// measured makes up results with metrics, which are nil for an experiment that was not run.
-func measured(list experiment.Experiments, metrics func(e experiment.Experiment) map[string]float64) map[string]experiment.Result {
-	all := map[string]experiment.Result{}
-	for _, e := range list {
-		if found := metrics(e); found != nil {
-			all[e.ID()] = experiment.Result{ID: e.ID(), Metrics: found}
-		}
-	}
-	return all
 }
 
 func TestLookInside(t *testing.T) {

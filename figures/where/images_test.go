@@ -162,7 +162,7 @@ func TestFewImagesRefuses(t *testing.T) {
 // madeImages are made-up runs of question 10 or 12. Densities have a lower NLL and a higher area than the others, by 0.2, and
 // trainings the variance 0.01^2 x 10/4. Without part b of the images the NLL of densities is higher by slope b.
 func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment, metrics map[string]float64)) *tables.Index {
-	all := map[string]experiment.Result{}
+	var all []experiment.Result
 	for _, runs := range q.arms {
 		for _, e := range runs {
 			by := 0.01 * (float64(e.Seed) - 2)
@@ -183,10 +183,10 @@ func madeImages(q imageStudy, slope float64, change func(e experiment.Experiment
 			if change != nil {
 				change(e, found)
 			}
-			all[e.ID()] = experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found}
+			all = append(all, experiment.Result{ID: e.ID(), Seed: e.Seed, Metrics: found})
 		}
 	}
-	return tables.Of(slices.Collect(maps.Values(all)))
+	return tables.Of(all)
 }
 
 // madePredictions are of 200 images in each set, in two classes.
