@@ -53,7 +53,7 @@ func TestTake(t *testing.T) {
 }
 
 func TestChannelStatsOfNoImages(t *testing.T) {
-	must.Panic(t, func() { FitChannelStats(someImages(3), []int{}) }, "datasets: ")
+	must.Panic(t, func() { FitChannelStats(someImages(3), []int{}) }, "datasets: FitChannelStats: no images")
 }
 
 // Mean and standard deviation against sums over all pixels, written out.

@@ -91,16 +91,16 @@ func TestScalerOnNaval(t *testing.T) {
 }
 
 func TestScalerRefusesNonsense(t *testing.T) {
-	for name, f := range map[string]func(){
-		"no rows":         func() { FitScaler([]float64{1, 2}, 1, nil) },
-		"ragged":          func() { FitScaler([]float64{1, 2, 3}, 2, []int{0}) },
-		"infinite":        func() { FitScaler([]float64{math.Inf(-1)}, 1, []int{0}) },
-		"partly infinite": func() { FitScaler([]float64{1, math.Inf(1)}, 1, []int{0, 1}) },
-		"too large":       func() { FitScaler([]float64{1e200, -1e200}, 1, []int{0, 1}) },
-		"too small":       func() { FitScaler([]float64{1e-200, -1e-200}, 1, []int{0, 1}) },
-		"transform":       func() { Scaler{Mean: []float64{0, 0}, Std: []float64{1, 1}}.Transform([]float64{1}) },
+	for want, f := range map[string]func(){
+		"FitScaler: no rows to fit on":                     func() { FitScaler([]float64{1, 2}, 1, nil) },
+		"FitScaler: 3 values do not form rows of 2":        func() { FitScaler([]float64{1, 2, 3}, 2, []int{0}) },
+		"it has values from -Inf to -Inf":                  func() { FitScaler([]float64{math.Inf(-1)}, 1, []int{0}) },
+		"it has values from 1 to +Inf":                     func() { FitScaler([]float64{1, math.Inf(1)}, 1, []int{0, 1}) },
+		"it has values from -1e+200 to 1e+200":             func() { FitScaler([]float64{1e200, -1e200}, 1, []int{0, 1}) },
+		"it has values from -1e-200 to 1e-200":             func() { FitScaler([]float64{1e-200, -1e-200}, 1, []int{0, 1}) },
+		"datasets: Scaler: 1 values do not form rows of 2": func() { Scaler{Mean: []float64{0, 0}, Std: []float64{1, 1}}.Transform([]float64{1}) },
 	} {
-		t.Run(name, func(t *testing.T) { must.Panic(t, f, "datasets: ") })
+		must.Panic(t, f, want)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestRandomSplitsEqualScikitLearn(t *testing.T) {
 }
 
 func TestRandomSplitsRefusesTooFewRows(t *testing.T) {
-	must.Panic(t, func() { RandomSplits(1, 1) }, "datasets: ")
+	must.Panic(t, func() { RandomSplits(1, 1) }, "datasets: RandomSplits: n = 1 ")
 }
 
 // Appending to one part must not overwrite the other.
@@ -100,5 +100,5 @@ func TestGapSplits(t *testing.T) {
 	if got := GapSplits(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	must.Panic(t, func() { GapSplits(&Regression{N: 2, D: 1, X: []float64{1, 2}}) }, "datasets: ")
+	must.Panic(t, func() { GapSplits(&Regression{N: 2, D: 1, X: []float64{1, 2}}) }, "has 2 rows, want at least 3")
 }

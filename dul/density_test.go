@@ -168,9 +168,11 @@ func TestSharedNoise(t *testing.T) {
 func TestConvRejectsWindows(t *testing.T) {
 	for _, m := range []dul.EnergyModel{energy.LDL{}, energy.Rank1Mixture{}, energy.Diagonal{}, energy.Constant{}} {
 		for _, w := range []conv.Window{{Size: 3, Padding: 1}, {Size: 9, Stride: 1}, {Stride: 1}, {Size: 1, Stride: 1, Padding: -1}} {
-			must.GetErr(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-				return dul.Density{Energy: m}.Conv(s, x, conv.Spec{Filters: 1, Window: w})
-			}, [][][][]float32{{{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}}}))(t, "conv: window of size")
+			t.Run(fmt.Sprintf("%T, %+v", m, w), func(t *testing.T) {
+				must.GetErr(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+					return dul.Density{Energy: m}.Conv(s, x, conv.Spec{Filters: 1, Window: w})
+				}, [][][][]float32{{{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}}}))(t, "conv: window of size")
+			})
 		}
 	}
 }

@@ -191,7 +191,7 @@ func TestGoroutines(t *testing.T) {
 func TestPredictor(t *testing.T) {
 	m, x := served(t), nets.Rows([]float64{1, 2}, 2)
 	for _, wrong := range []predict.Options{{Samples: -1}, {Coherent: true}} {
-		must.GetErr(predict.NewPredictor(m, wrong))(t)
+		t.Run(fmt.Sprintf("%+v", wrong), func(t *testing.T) { must.GetErr(predict.NewPredictor(m, wrong))(t) })
 	}
 	p := must.Get(predict.NewPredictor(m, predict.Options{Samples: 3}))(t)
 	first, second := must.Get(p.Predict(t.Context(), x))(t), must.Get(p.Predict(t.Context(), x))(t)

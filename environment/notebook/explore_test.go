@@ -1,13 +1,14 @@
 package notebook
 
 import (
-	"densityuncertainty/environment/must"
 	"errors"
 	"fmt"
 	"image/color"
 	"math"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // drawn is a drawing that tells what it was drawn for.

@@ -2,13 +2,14 @@ package notebook
 
 import (
 	"bytes"
-	"densityuncertainty/environment/must"
 	"encoding/base64"
 	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestQuick(t *testing.T) {
@@ -26,7 +27,13 @@ func TestMust(t *testing.T) {
 	if got := Must(3, nil); got != 3 {
 		t.Errorf("Must = %d", got)
 	}
-	must.Panic(t, func() { Must(3, errors.New("no such file")) }, "no such file")
+	err := errors.New("no such file")
+	defer func() {
+		if reason := recover(); reason != err {
+			t.Errorf("the panic is %v, want the error itself", reason)
+		}
+	}()
+	Must(3, err)
 }
 
 func TestMisuseStopsTheCell(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// spoken is what an experiment says of n images of 10 classes, with its result on device "card": logits of noise that all
+// spoken is the result of an experiment with its predictions for n images of 10 classes. Their logits are noise that all
 // runs of a seed share, in which the label stands out by skill, times sharpness.
 func spoken(t *testing.T, e experiment.Experiment, n int, skill, sharpness float64) experiment.Result {
 	t.Helper()

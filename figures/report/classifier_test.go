@@ -183,6 +183,6 @@ func TestDistances(t *testing.T) {
 		t.Errorf("title %q", got)
 	}
 	for _, bad := range []report.Pairs{{}, {Inputs: []float64{1}, Features: []float64{1}}, {Inputs: []float64{0}, Features: []float64{1}, Across: []bool{true}}} {
-		must.GetErr(report.Distances("stretch", bad))(t)
+		t.Run(fmt.Sprintf("%+v", bad), func(t *testing.T) { must.GetErr(report.Distances("stretch", bad))(t) })
 	}
 }

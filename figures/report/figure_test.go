@@ -113,7 +113,9 @@ func TestLogAxisOrder(t *testing.T) {
 		if !first {
 			report.LogAxis(&p.Y, y)
 		}
-		must.GetErr(report.Single("n", p, 100, 100).Bytes(report.SVG))(t, "the y axis is logarithmic")
+		t.Run(fmt.Sprint("axis first ", first), func(t *testing.T) {
+			must.GetErr(report.Single("n", p, 100, 100).Bytes(report.SVG))(t, "the y axis is logarithmic")
+		})
 	}
 }
 
@@ -300,8 +302,8 @@ func TestForest(t *testing.T) {
 // With fixed axes, too, a bar that is not a number is an error.
 func TestForestRefusesNaN(t *testing.T) {
 	for _, d := range []metrics.Difference{{Mean: math.NaN()}, {Mean: 1, Low: math.NaN(), High: 2}, {Mean: 1, High: math.NaN()}} {
-		table := report.Table{Name: "n", Columns: []string{"Method", "a"}, Rows: []report.Row{{Name: "row", Cells: []report.Cell{{Difference: &d}}}}}
-		must.GetErr((report.Forest{Within: 5}).Of(table))(t, "the bar of row")
+		table := report.Table{Name: "n", Columns: []string{"Method", "a"}, Rows: []report.Row{{Name: fmt.Sprint(d), Cells: []report.Cell{{Difference: &d}}}}}
+		must.GetErr((report.Forest{Within: 5}).Of(table))(t, "the bar of "+fmt.Sprint(d))
 	}
 }
 

@@ -1,6 +1,7 @@
 package trained_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -106,7 +107,9 @@ func TestOpened(t *testing.T) {
 		return l.Dense(s.In("output"), graph.Tanh(l.Dense(s.In("hidden_0"), x, 4)), outputs)
 	}}
 	for _, other := range []nets.Network{must.Get(tanh.Over(baselines.Deterministic{}))(t), nets.MLP{Layers: baselines.MCDropout{Rate: 0.1}, Widths: []int{4}}} {
-		must.GetErr(trained.Open(kept, other, likelihood.Gaussian{}))(t, "the network computes something else")
+		t.Run(fmt.Sprintf("%T", other), func(t *testing.T) {
+			must.GetErr(trained.Open(kept, other, likelihood.Gaussian{}))(t, "the network computes something else")
+		})
 	}
 	must.GetErr(trained.Open(kept, network, likelihood.KnownNoise{Std: 1}))(t, "it was trained with the likelihood")
 	other := filepath.Join(folder, "other")

@@ -2,6 +2,7 @@ package where
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -66,7 +67,7 @@ func TestHMC(t *testing.T) {
 
 func TestHMCRefuses(t *testing.T) {
 	for _, h := range []hmcProgram{{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}, {Warmup: 39, Draws: 20, Leapfrogs: 2, Keep: 5}, {Warmup: 40, Draws: 20, Keep: 5}} {
-		must.Err(t, sampled(t, h).Check(), "Keep must divide")
+		t.Run(fmt.Sprintf("%+v", h), func(t *testing.T) { must.Err(t, sampled(t, h).Check(), "Keep must divide") })
 	}
 	e := sampled(t, hmcProgram{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5})
 	e.Method.Layers = baselines.SNGP{}
