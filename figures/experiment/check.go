@@ -203,19 +203,19 @@ func probed(e Experiment) (t Traits, first error) {
 	return t, first
 }
 
-// graph builds graphs of a network of the experiment.
-func (e Experiment) graph(network nets.Network, d Data) spec.Graph {
-	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && !e.Method.IsProcess()}
+// graph builds graphs of the experiment's network.
+func (e Experiment) graph(d Data) (spec.Graph, error) {
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	return spec.Graph{Network: network, Likelihood: e.Task.Likelihood, Data: d.Train, Coherent: e.Recipe.Coherent && !e.Method.IsProcess()}, err
 }
 
 // traitsWith builds an experiment's graphs of training and prediction for data like d, to see what they contain. An
 // error says what is wrong with the layers, the network or the likelihood.
 func traitsWith(e Experiment, d Data) (t Traits, err error) {
-	network, err := e.Task.Network.Over(e.Method.Layers)
+	b, err := e.graph(d)
 	if err != nil {
 		return t, err
 	}
-	b := e.graph(network, d)
 	b.Training = true
 	err = b.Build(func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil

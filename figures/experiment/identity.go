@@ -175,11 +175,15 @@ func (e Experiment) code(ctx context.Context) (found map[string]spec.Tree, err e
 	}
 	found = map[string]spec.Tree{}
 	e.Task.Likelihood = d.likelihood
-	if found["graphs"], err = codeOf(e, d); err != nil {
+	graphs, err := e.graph(d)
+	if err == nil {
+		found["graphs"], err = graphs.Code(e.Recipe.Settings, !e.Method.IsProcess())
+	}
+	if err != nil {
 		return nil, err
 	}
 	if _, outside, _ := spec.Of(&e.Task.Data, "Task.Data"); outside { // spec.Of(e) has the same errors
-		if found["data"], err = dataOf(ctx, e.Task.Data, nil); err != nil {
+		if found["data"], err = dataOf(ctx, e.Task.Data, map[int]Data{e.Split: d}); err != nil {
 			return nil, err
 		}
 	}
@@ -229,13 +233,4 @@ func (g *group) checkData(ctx context.Context, source Source, loaded map[int]Dat
 		err = errors.New("the data have changed since they were read to identify the experiment, so that its result would be kept as that of other data; a Source gives the same data whenever a split is loaded")
 	}
 	return err
-}
-
-// codeOf is a digest of what an experiment computes for data like these; see spec.Graph.Code.
-func codeOf(e Experiment, d Data) (string, error) {
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return "", err
-	}
-	return e.graph(network, d).Code(e.Recipe.Settings, !e.Method.IsProcess())
 }

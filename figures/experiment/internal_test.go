@@ -198,11 +198,11 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 		{"constant", dul.Density{InitStd: 0.1, Energy: energy.Constant{}}, "e76a7ddaa4299f70", "e7b7408e835432bd"},
 	} {
 		e := Experiment{Task: Task{Network: nets.MLP{Widths: []int{2}}, Likelihood: likelihood.Gaussian{}}, Method: Method{Layers: c.layers}, Recipe: Recipe{Settings: train.Settings{Schedule: train.Cosine{Start: 1}}}}
-		if got := must.Get(codeOf(e, table))(t); got != c.table {
+		if got := must.Get(must.Get(e.graph(table))(t).Code(e.Recipe.Settings, true))(t); got != c.table {
 			t.Errorf("%s: a perceptron has the digest %s, had %q", c.name, got, c.table)
 		}
 		e.Task.Network, e.Task.Likelihood = nets.ResNet{Blocks: []int{1, 1}, Widths: []int{2, 4}}, likelihood.Categorical{Classes: 2}
-		if got := must.Get(codeOf(e, images))(t); got != c.images {
+		if got := must.Get(must.Get(e.graph(images))(t).Code(e.Recipe.Settings, true))(t); got != c.images {
 			t.Errorf("%s: a residual network has the digest %s, had %q", c.name, got, c.images)
 		}
 	}
