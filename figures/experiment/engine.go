@@ -53,7 +53,7 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 // the same store carries out, and takes over what that leaves unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	en.CheckpointEvery = cmp.Or(en.CheckpointEvery, 2*time.Minute)
-	r := &run{Engine: en, byGroup: map[string]*group{}, seen: map[string]bool{}, kept: map[string]string{}, changed: map[string]Result{}, parsed: map[string]parsed{}}
+	r := &run{Engine: en, byGroup: map[string]*group{}, trainings: map[string]string{}, changed: map[string]Result{}, parsed: map[string]parsed{}}
 	if err := r.plan(ctx, list); err != nil {
 		return nil, err
 	}
@@ -117,11 +117,10 @@ type run struct {
 	reading sync.Mutex
 	parsed  map[string]parsed // files of the store
 
-	mu       sync.Mutex        // for what follows, the outcome of each experiment, and calls of Progress and Notes
-	seen     map[string]bool   // the files in Networks that were looked at
-	kept     map[string]string // some of them, by a digest of their training
-	done     float64           // the cost of what is done
-	reported float64           // to Progress
+	mu        sync.Mutex        // for what follows, the outcome of each experiment, and calls of Progress and Notes
+	trainings map[string]string // the digest of the training of each file in Networks that was read; "" for none
+	done      float64           // the cost of what is done
+	reported  float64           // to Progress
 }
 
 // plan checks experiments and groups them.
@@ -246,13 +245,14 @@ func (r *run) finished(e *entry, part float64) {
 	e.part = part
 }
 
-// fail notes why an experiment has no result. What was stopped has not failed.
-func (r *run) fail(ctx context.Context, e *entry, err error) {
+// fail notes why an experiment has no result, and says whether there is a reason, err. What was stopped has not failed.
+func (r *run) fail(ctx context.Context, e *entry, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		e.failed = err
 	}
+	return err != nil
 }
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.

@@ -109,12 +109,6 @@ func (j *job) share(ctx context.Context, backend compute.Backend) (err error) {
 // set, so that no replica's noise depends on the others. Experiments whose data cannot be loaded fail.
 func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
 	r, list, loaded := j.run, j.list, map[int]Data{}
-	fails := func(e *entry, err error) bool {
-		if err != nil {
-			r.fail(ctx, e, e.wrap(err))
-		}
-		return err != nil
-	}
 	list = slices.DeleteFunc(list, func(e *entry) bool {
 		var has bool
 		var err error
@@ -123,13 +117,13 @@ func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
 				loaded[e.Split] = e.data
 			}
 		}
-		return fails(e, err)
+		return r.fail(ctx, e, e.wrap(err))
 	})
 	if len(list) > 0 {
 		err := list[0].group.checkData(ctx, list[0].Task.Data, loaded)
-		list = slices.DeleteFunc(list, func(e *entry) bool { return fails(e, err) })
+		list = slices.DeleteFunc(list, func(e *entry) bool { return r.fail(ctx, e, e.wrap(err)) })
 	}
-	alike, info := map[string]*job{}, environment.Describe(backend)
+	alike, info, networks := map[string]*job{}, environment.Describe(backend), r.keptNetworks()
 	for _, e := range list {
 		if _, known := r.said.LoadOrStore("data of "+e.Task.Name, true); !known && r.Notes != nil {
 			for _, set := range e.data.Sets {
@@ -138,7 +132,7 @@ func (j *job) parts(ctx context.Context, backend compute.Backend) (all []*job) {
 				}
 			}
 		}
-		key, kept := "", r.keptNetworks(e, info.Version)
+		key, kept := "", e.keptIn(networks, info.Version)
 		if _, is := e.data.likelihood.(likelihood.Rescaler); is {
 			key = spec.TextOf(e.data.likelihood)
 		}
@@ -192,8 +186,7 @@ func (j *job) carryOut(ctx context.Context) error {
 		if bad := line.NotFinite(); len(bad) > 0 {
 			j.run.note(fmt.Sprintf("%v: not finite are %v", e, bad))
 		}
-		if err != nil {
-			j.run.fail(ctx, e, err)
+		if j.run.fail(ctx, e, err) {
 			finished = false
 			continue
 		}
@@ -264,6 +257,11 @@ func (j *job) together() int {
 	return 1
 }
 
+// network is a trained network, by its number in forEachNetwork.
+func (j *job) network(number int) (*nets.Model, error) {
+	return j.models[number/j.together()].Replica(number % j.together())
+}
+
 // trainModel trains one model: all networks as its replicas, or one member.
 func (j *job) trainModel(ctx context.Context, seeds []uint64, sets []train.Dataset, member int) error {
 	e := j.first()
@@ -281,9 +279,8 @@ func (j *job) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 		return err
 	}
 	err = j.trainer(ctx, m, member).Fit(ctx, m, sets...)
-	var diverged *train.DivergedError
-	var failed baselines.FailedReplicas
-	hasDiverged, hasFailed := errors.As(err, &diverged), errors.As(err, &failed)
+	diverged, hasDiverged := errors.AsType[*train.DivergedError](err)
+	failed, hasFailed := errors.AsType[baselines.FailedReplicas](err)
 	if err != nil && !hasDiverged && !hasFailed {
 		return err
 	}

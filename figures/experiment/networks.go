@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,70 +68,76 @@ func (j *job) keepNetworks(context.Context) error {
 	if j.run.Networks == "" {
 		return nil
 	}
-	for number := range len(j.list) * j.members() {
-		e, member := j.list[number/j.members()], number%j.members()
+	for i, e := range j.list {
 		if e.predictions.Diverged {
 			continue
 		}
-		m, err := j.models[number/j.together()].Replica(number % j.together())
-		if err == nil {
-			metadata := map[string]string{experimentKey: e.id, memberKey: fmt.Sprint(member), trained.VersionKey: j.info.Version, trainingKey: e.training(member, j.info.Version)}
-			err = trained.Save(filepath.Join(j.run.Networks, e.Method.networkFile(e.id, member)), m, e.Task.Likelihood, e.data.scale(), metadata)
-		}
-		if err != nil {
-			return err
+		for member, training := range e.trainings(j.info.Version) {
+			m, err := j.network(i*j.members() + member)
+			if err == nil {
+				metadata := map[string]string{experimentKey: e.id, memberKey: fmt.Sprint(member), trained.VersionKey: j.info.Version, trainingKey: training}
+				err = trained.Save(filepath.Join(j.run.Networks, e.Method.networkFile(e.id, member)), m, e.Task.Likelihood, e.data.scale(), metadata)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// training is a digest of what decides the trained network of an experiment, and not what only its predictions depend on: the
-// number of draws, the batch, and the sets. It is "" where networks cannot predict again what they did in their own run.
-func (e *entry) training(member int, version string) string {
-	var tree map[string]map[string]any
+// trainings are digests of what decides each trained network of an experiment, and not what only its predictions depend on: the
+// number of draws, the batch, and the sets. They are "" where networks cannot predict again what they did in their own run.
+func (e *entry) trainings(version string) []string {
+	tree, digests := map[string]map[string]any{}, make([]string, e.Method.members())
 	if e.Method.Program != nil || e.Method.IsProcess() || e.Recipe.SharedNoise || json.Unmarshal(e.group.line.Experiment, &tree) != nil {
-		return ""
+		return digests
 	}
 	delete(tree["Task"], "Data")
 	delete(tree["code"], "data")
-	used := []Set{{"training", e.data.Train}}
+	used := e.data.all()[:1] // to train on
 	if e.Recipe.EarlyStopping {
-		used = append(used, Set{"held-out", e.data.HeldOut})
+		used = e.data.all()[:2] // and held out
 	} else {
 		for _, field := range []string{"Samples", "PredictBatch", "Coherent"} {
 			delete(tree["Recipe"], field)
 		}
 	}
 	text, err := json.Marshal(tree)
-	if err != nil {
-		return ""
+	data := Digest(used...)
+	for member := 0; member < len(digests) && err == nil; member++ {
+		digests[member] = spec.Digest(fmt.Appendln(text, version, data, spec.TextOf(e.data.likelihood), e.networkSeed(member)))
 	}
-	return spec.Digest(fmt.Appendln(text, version, Digest(used...), spec.TextOf(e.data.likelihood), e.networkSeed(member)))
+	return digests
 }
 
-// keptNetworks are the files in Engine.Networks with the networks of an experiment, of each member, that an earlier run trained; nil if
-// one of them is missing.
-func (r *run) keptNetworks(e *entry, version string) (files []string) {
+// keptNetworks are the files in Engine.Networks by the digests of their networks' trainings; see entry.trainings.
+func (r *run) keptNetworks() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entries, _ := os.ReadDir(r.Networks) // none without a folder
+	kept := map[string]string{}
 	for _, entry := range entries {
 		path := filepath.Join(r.Networks, entry.Name())
-		if filepath.Ext(path) != trained.Extension || r.seen[path] {
-			continue
+		if _, seen := r.trainings[path]; !seen && filepath.Ext(path) == trained.Extension {
+			metadata, _ := checkpoint.ReadMetadata(path) // nil for another kind of file
+			r.trainings[path] = metadata[trainingKey]
 		}
-		r.seen[path] = true
-		metadata, err := checkpoint.ReadMetadata(path)
-		if training := metadata[trainingKey]; err == nil && training != "" {
-			r.kept[training] = cmp.Or(r.kept[training], path)
-		}
+		kept[r.trainings[path]] = path
 	}
-	for member := 0; member < e.Method.members() && len(r.kept) > 0; member++ {
-		file := r.kept[e.training(member, version)]
-		if file == "" {
+	delete(kept, "")
+	return kept
+}
+
+// keptIn are the files with the networks of an experiment, of each member, among keptNetworks; nil if one of them is missing.
+func (e *entry) keptIn(kept map[string]string, version string) (files []string) {
+	if len(kept) == 0 {
+		return nil
+	}
+	for _, training := range e.trainings(version) {
+		if files = append(files, kept[training]); kept[training] == "" {
 			return nil
 		}
-		files = append(files, file)
 	}
 	return files
 }

@@ -51,9 +51,8 @@ func (j *job) carryOutBy(ctx context.Context, program Program) error {
 func FitOne(ctx context.Context, e Experiment, d Data, progress func(done float64, note string), each func(m *nets.Model, at train.Progress)) (members []*nets.Model, err error) {
 	j, err := fitOne(ctx, e, d, progress, each)
 	for number := 0; err == nil && number < j.members(); number++ {
-		var m *nets.Model
-		m, err = j.models[number/j.together()].Replica(number % j.together())
-		members = append(members, m)
+		members = append(members, nil)
+		members[number], err = j.network(number)
 	}
 	return members, err
 }
