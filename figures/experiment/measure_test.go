@@ -53,13 +53,21 @@ func TestMetricThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// A metric that sorts the draws would spoil those that come after it, and the store.
+// A metric that sorts draws, energies or numbers of AfterTraining would spoil those that come after it, and the store.
 func TestMetricThatChangesPredictions(t *testing.T) {
-	e := with(small(baselines.Deterministic{}), func(p *experiment.Predictions) (map[string]float64, error) {
-		slices.Sort(p.Sets[0].Mean[0])
-		return nil, nil
-	})
-	must.GetErr(experiment.Run(t.Context(), e))(t, "a metric changed the predictions")
+	e := adapted(t, dul.Density{})
+	e.Task.AfterTraining = func(_ context.Context, _ []*nets.Model, d experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
+		return nil, map[string]map[string][]float64{"test": {"mine": slices.Clone(d.Sets[0].Targets)}}, nil
+	}
+	for _, list := range []func(s experiment.Prediction) []float64{
+		func(s experiment.Prediction) []float64 { return s.Mean[0] }, func(s experiment.Prediction) []float64 { return s.Energies[1].Mean },
+		func(s experiment.Prediction) []float64 { return s.PerExample["mine"] },
+	} {
+		must.GetErr(experiment.Run(t.Context(), with(e, func(p *experiment.Predictions) (map[string]float64, error) {
+			slices.Sort(list(p.Sets[0]))
+			return nil, nil
+		})))(t, "a metric changed the predictions")
+	}
 }
 
 // A stored result gets the metrics that it lacks from its predictions.

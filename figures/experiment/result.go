@@ -220,13 +220,19 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 	return all, nil
 }
 
-// hash is a hash of the answers and the predicted numbers of all sets.
+// hash is a hash of all numbers of all sets.
 func (p *Predictions) hash() uint64 {
 	h := fnv.New64a()
 	for _, s := range p.Sets {
 		spec.WriteData(h, s.Set, train.Dataset{Targets: s.Targets, Labels: s.Labels})
 		for _, list := range slices.Concat(s.Mean, s.Std, s.NoiseStd, s.Outputs, s.Parameters, [][]float64{s.Probabilities, s.MutualInformation, s.LogLikelihood}) {
 			spec.WriteData(h, "", train.Dataset{Targets: list})
+		}
+		for _, layer := range s.Energies {
+			spec.WriteData(h, layer.Layer, train.Dataset{Targets: layer.Mean})
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.PerExample)) {
+			spec.WriteData(h, name, train.Dataset{Targets: s.PerExample[name]})
 		}
 	}
 	return h.Sum64()
