@@ -116,15 +116,17 @@ func (l SNGP) Head(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // panics if the model's training was not finished.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
 	phi, mean := l.filled(params.FactsOf(x.Graph())).mean(s, x, units)
-	markUsed(s, phi)
-	v := s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot))
-	if d := phi.Shape().Dim(-1); v == nil && params.HasNoValues(s.Store()) {
-		v = params.Statistic(s, phi, covarianceRoot, nil, d, d)
-	} else if v == nil {
+	d, sums := phi.Shape().Dim(-1), s.In(params.TrainingSums)
+	for i, name := range []string{precisionSum, seenExamples} {
+		if size := []int{d, 1}[i]; s.Store().GetVariable(model.JoinPath(sums.Scope(), name)) != nil {
+			params.Statistic(sums, phi, name, nil, size, size) // used, for params.CheckLoaded
+		}
+	}
+	if s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot)) == nil && !params.HasNoValues(s.Store()) {
 		panic(fmt.Errorf("SNGP has no covariance at %s: it is there once train.Trainer has trained the model to the end", s.Scope()))
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
-	z := ops.Product(phi, params.Input(s.Store(), v, x))
+	z := ops.Product(phi, params.Statistic(s, phi, covarianceRoot, nil, d, d).NodeValue(x))
 	return mean, ops.SumColumns(graph.Mul(z, z))
 }
 
@@ -190,20 +192,6 @@ const (
 	covarianceRoot = "covariance_root"
 )
 
-// markUsed marks the head's variables that a loaded file holds as used, so that params.CheckLoaded does not report them:
-// training does not read the covariance, evaluation not the sums. It returns the scope of the sums.
-func markUsed(s *model.Scope, phi *graph.Node) (sums *model.Scope) {
-	d := phi.Shape().Dim(-1)
-	sums = s.In(params.TrainingSums)
-	for i, name := range []string{precisionSum, covarianceRoot, seenExamples} {
-		size, of := []int{d, d, 1}[i], []*model.Scope{sums, s, sums}[i]
-		if s.Store().GetVariable(model.JoinPath(of.Scope(), name)) != nil {
-			params.Statistic(of, phi, name, nil, size, size)
-		}
-	}
-	return sums
-}
-
 // accumulate adds a batch to the sum in P, [..., D, D]. A sum that has all examples
 // starts anew.
 func accumulate(s *model.Scope, phi *graph.Node, examples int) {
@@ -213,7 +201,7 @@ func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 	if err := s.Store().DeleteVariable(model.JoinPath(s.Scope(), covarianceRoot)); err != nil { // of an earlier training
 		panic(err)
 	}
-	sums := markUsed(s, phi)
+	sums := s.In(params.TrainingSums)
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)
 	batch := ops.TransposedProduct(phi, phi)
 	sum := params.Statistic(sums, phi, precisionSum, params.Constant(0), d, d)
