@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -186,7 +187,8 @@ func Ensemble(members ...*Prediction) (*Prediction, error) {
 		return nil, errNoMembers
 	}
 	for i, p := range members {
-		if p == nil || fmt.Sprintf("%#v", p.Likelihood) != fmt.Sprintf("%#v", members[0].Likelihood) { // == panics for some types
+		if p == nil || !reflect.DeepEqual(p.Likelihood, members[0].Likelihood) &&
+			fmt.Sprintf("%#v", p.Likelihood) != fmt.Sprintf("%#v", members[0].Likelihood) { // the text has equal functions, which are never deeply equal
 			return nil, fmt.Errorf("member %d of the ensemble is nil, or by another likelihood than member 0", i)
 		}
 	}

@@ -289,13 +289,23 @@ func TestEnsemble(t *testing.T) {
 	got := must.Get(predict.Ensemble(must.Get(predict.Ensemble(draws[:2]...))(t), must.Get(predict.Ensemble(draws[2:]...))(t)))(t)
 	must.Near(t, got.MutualInformation[0], want.MutualInformation[0], 1e-15, "mutual information")
 	must.Near(t, got.Probabilities[0], want.Probabilities[0], 1e-15, "probability")
+	type own struct {
+		likelihood.Likelihood
+		by func()
+	}
+	one := predict.Mixture{Mean: [][]float64{{1}}, NoiseStd: [][]float64{{1}}}
+	named := own{likelihood.StudentT{Nu: 4}, func() {}}
+	for _, l := range [][2]likelihood.Likelihood{{named, named}, {own{Likelihood: &likelihood.StudentT{Nu: 4}}, own{Likelihood: &likelihood.StudentT{Nu: 4}}}} {
+		_ = must.Get(predict.Ensemble(&predict.Prediction{Likelihood: l[0], Mixture: one}, &predict.Prediction{Likelihood: l[1], Mixture: one}))(t)
+	}
 	for says, members := range map[string][]*predict.Prediction{
 		"without members has no prediction":                            nil,
 		"member 1 of the ensemble has 1 probabilities, member 0 has 2": of([]float64{1, 0}, []float64{1}),
 		"member 1 of the ensemble predicts at another number":          {{Outputs: [][]float64{{1, 2}}}, {Outputs: [][]float64{{1}}}},
 		"or by another likelihood":                                     {{Parameters: [][]float64{{1, 2}}}, draws[0]},
 		"member 1 of the ensemble is nil":                              {draws[0], nil},
-		"by another likelihood than member 0":                          {{Likelihood: likelihood.StudentT{Nu: 4}}, {Likelihood: likelihood.StudentT{Nu: 5}}},
+		"by another likelihood than member 0":                          {{Likelihood: own{Likelihood: &likelihood.StudentT{Nu: 4}}}, {Likelihood: own{Likelihood: &likelihood.StudentT{Nu: 5}}}},
+		"member 1 of the ensemble is nil, or by another":               {{Likelihood: likelihood.StudentT{Nu: 4}}, {Likelihood: likelihood.StudentT{Nu: 5}}},
 	} {
 		must.GetErr(predict.Ensemble(members...))(t, says)
 	}
