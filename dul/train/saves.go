@@ -74,6 +74,7 @@ func (s *saves) restore(r *run) error {
 	for _, set := range r.data {
 		own = append(own, set.Len())
 	}
+	r.Sizes = slices.Clone(own) // what a checkpoint without Sizes leaves
 	seeds, used := r.model.Seeds(), map[string]bool{}
 	for v := range r.model.Store.IterVariables() {
 		used[v.Path()] = true
@@ -82,13 +83,12 @@ func (s *saves) restore(r *run) error {
 	if err != nil {
 		return err
 	}
-	saved := r.Sizes
-	s.tried, r.Sizes = time.Now(), own
+	s.tried = time.Now()
 	if !found.Found {
 		return nil
 	}
-	if saved != nil && !slices.Equal(saved, own) || !slices.Equal(seeds, r.model.Seeds()) {
-		return fmt.Errorf("train: %s was saved with BatchSize, PretrainEpochs and numbers of examples %v and the seeds %v, and this run has %v and %v; use another Checkpoints.Folder", found.Path, saved, r.model.Seeds(), own, seeds)
+	if !slices.Equal(r.Sizes, own) || !slices.Equal(seeds, r.model.Seeds()) {
+		return fmt.Errorf("train: %s was saved with BatchSize, PretrainEpochs and numbers of examples %v and the seeds %v, and this run has %v and %v; use another Checkpoints.Folder", found.Path, r.Sizes, r.model.Seeds(), own, seeds)
 	}
 	for v := range r.model.Store.IterVariables() {
 		if !used[v.Path()] && params.RoleOf(v, r.model.Store) != "" {
