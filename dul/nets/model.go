@@ -159,6 +159,18 @@ func (m *Model) LeadingAxes() []int {
 	return []int{m.Replicas}
 }
 
+// BatchShape returns the shape of a batch of as many rows of Inputs like x: [..., rows, Shape...] of type DType for Floats,
+// [rows, channels, height, width] of bytes for Pixels.
+func (m *Model) BatchShape(x Inputs, rows int) (batch shapes.Shape) {
+	switch x := x.(type) {
+	case Floats:
+		batch = shapes.Make(m.DType, slices.Concat(m.LeadingAxes(), []int{rows}, x.Shape)...)
+	case Pixels:
+		batch = shapes.Make(dtypes.Uint8, rows, x.Channels(), x.Height, x.Width)
+	}
+	return batch
+}
+
 // Check returns an error if DType is neither Float32 nor Float64.
 func (m *Model) Check() error {
 	if err := params.CheckType(m.DType); err != nil {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -54,14 +52,7 @@ func (r *run) finish() error {
 
 // build builds the model in a graph that trains.
 func (r *run) build() error {
-	m, rows := r.model, r.rows()
-	var shape shapes.Shape
-	switch x := r.data[0].Inputs.(type) {
-	case nets.Floats:
-		shape = shapes.Make(m.DType, slices.Concat(m.LeadingAxes(), []int{rows}, x.Shape)...)
-	case nets.Pixels:
-		shape = shapes.Make(dtypes.Uint8, rows, x.Channels(), x.Height, x.Width)
-	}
+	m := r.model
 	return nets.Build(m.Backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), true)
@@ -69,7 +60,7 @@ func (r *run) build() error {
 			x = pixels.Standardization.Images(x, m.DType)
 		}
 		r.apply(m.Scope(root), x)
-	}, shape)
+	}, m.BatchShape(r.data[0].Inputs, r.rows()))
 }
 
 // Of images, the first startImages give features, in batches of startBatch.

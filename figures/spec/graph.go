@@ -59,7 +59,6 @@ func (b Graph) Build(look func(m *nets.Model, s *model.Scope, outputs, nll *grap
 	if !b.Values {
 		params.WithoutValues(m.Store)
 	}
-	x, answers := b.batch()
 	return nets.Build(backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), b.Training)
@@ -79,7 +78,7 @@ func (b Graph) Build(look func(m *nets.Model, s *model.Scope, outputs, nll *grap
 			nll = m.NLL(s, outputs, in[1])
 		}
 		look(m, s, outputs, nll)
-	}, x, answers)
+	}, m.BatchShape(b.Data.Inputs, b.Rows), b.answers())
 }
 
 // madeUp are features for the initial values of a Gaussian process.
@@ -91,18 +90,12 @@ func madeUp(width int) ([][]float64, error) {
 	return [][]float64{features}, nil
 }
 
-// batch are the shapes of a batch of inputs and of their answers.
-func (b Graph) batch() (x, answers shapes.Shape) {
-	switch inputs := b.Data.Inputs.(type) {
-	case nets.Pixels:
-		x = shapes.Make(dtypes.Uint8, b.Rows, inputs.Channels(), inputs.Height, inputs.Width)
-	case nets.Floats:
-		x = shapes.Make(dtypes.Float32, append([]int{b.Rows}, inputs.Shape...)...)
-	}
+// answers is the shape of a batch of answers.
+func (b Graph) answers() shapes.Shape {
 	if b.Data.Labels != nil {
-		return x, shapes.Make(dtypes.Int32, b.Rows, 1)
+		return shapes.Make(dtypes.Int32, b.Rows, 1)
 	}
-	return x, shapes.Make(dtypes.Float32, b.Rows, max(1, len(b.Data.Targets)/b.Data.Len()))
+	return shapes.Make(dtypes.Float32, b.Rows, max(1, len(b.Data.Targets)/b.Data.Len()))
 }
 
 // Code is a digest of what a network computes that is trained by settings on all of Data: the graphs of the loss with its
