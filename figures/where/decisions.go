@@ -286,18 +286,16 @@ func decide(ctx context.Context, e experiment.Experiment, d experiment.Data, pro
 		hear := func(done float64, note string) {
 			progress((float64(round)+done)/float64(rounds), fmt.Sprintf("round %d of %d, %s", round+1, rounds, note))
 		}
+		p, err := &experiment.Predictions{}, error(nil)
 		if now.Method.Program = learner; learner != nil {
-			p, err := learner.Run(ctx, now, d, hear)
-			if err != nil {
-				return nil, fmt.Errorf("round %d: %w", round, err)
-			}
-			return p.Sets, nil
+			p, err = learner.Run(ctx, now, d, hear)
+		} else {
+			p.Sets, err = experiment.PredictOne(ctx, now, d, hear)
 		}
-		sets, err := experiment.PredictOne(ctx, now, d, hear)
 		if err != nil {
 			return nil, fmt.Errorf("round %d: %w", round, err)
 		}
-		return sets, nil
+		return p.Sets, nil
 	})
 	return &experiment.Predictions{Metrics: found}, err
 }
