@@ -122,11 +122,11 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 			params.Statistic(sums, phi, name, nil, size, size) // used, for params.CheckLoaded
 		}
 	}
-	if s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot)) == nil && !params.HasNoValues(s.Store()) {
+	if s.Store().GetVariable(model.JoinPath(s.Scope(), params.Covariance)) == nil && !params.HasNoValues(s.Store()) {
 		panic(fmt.Errorf("SNGP has no covariance at %s: it is there once train.Trainer has trained the model to the end", s.Scope()))
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
-	z := ops.Product(phi, params.Statistic(s, phi, covarianceRoot, nil, d, d).NodeValue(x))
+	z := ops.Product(phi, params.Statistic(s, phi, params.Covariance, nil, d, d).NodeValue(x))
 	return mean, ops.SumColumns(graph.Mul(z, z))
 }
 
@@ -185,11 +185,10 @@ func layerNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(graph.Mul(graph.Div(centred, graph.Sqrt(graph.AddScalar(variance, 1e-5))), scale), shift)
 }
 
-// The head's variables that posterior reads and makes.
+// The head's variables that posterior reads.
 const (
-	precisionSum   = "precision_sum"
-	seenExamples   = "seen_examples"
-	covarianceRoot = "covariance_root"
+	precisionSum = "precision_sum"
+	seenExamples = "seen_examples"
 )
 
 // accumulate adds a batch to the sum in P, [..., D, D]. A sum that has all examples
@@ -197,9 +196,6 @@ const (
 func accumulate(s *model.Scope, phi *graph.Node, examples int) {
 	if examples < 1 {
 		panic(fmt.Errorf("SNGP at %s needs the number of training examples, the same for each replica; train the model by train.Trainer, with sets of one size", s.Scope()))
-	}
-	if err := s.Store().DeleteVariable(model.JoinPath(s.Scope(), covarianceRoot)); err != nil { // of an earlier training
-		panic(err)
 	}
 	sums := s.In(params.TrainingSums)
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)
@@ -257,7 +253,7 @@ func posterior(store *model.Store, head string, examples int, noiseVariance ...f
 		}
 		mat.NewDense(d, d, root[r*d*d:(r+1)*d*d]).Copy(inverse)
 	}
-	if err := params.SetStatistic(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root)); err != nil {
+	if err := params.SetStatistic(store, model.JoinPath(head, params.Covariance), params.FromFloat64(shape, root)); err != nil {
 		return fmt.Errorf("SNGP: %w", err)
 	}
 	return failed.asError()

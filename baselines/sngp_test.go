@@ -294,8 +294,8 @@ func TestSNGPRegression(t *testing.T) {
 	must.Err(t, best.Fit(t.Context(), regression(t, fitted.Network), sine(n)), "leave KeepBest out")
 	resumed := adam(1) // So does one that has no step left.
 	resumed.Checkpoints.Folder = t.TempDir()
-	for range 2 {
-		m := regression(t, fitted.Network)
+	m := regression(t, fitted.Network)
+	for _, m := range []*nets.Model{m, m, regression(t, fitted.Network)} {
 		must.Do(t, resumed.Fit(t.Context(), m, sine(n)))
 		must.Get(predict.Marginals(t.Context(), m, sine(n).Inputs))(t)
 	}

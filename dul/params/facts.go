@@ -30,6 +30,9 @@ type Facts struct {
 // training starts.
 const TrainingSums = "training_sums"
 
+// Covariance is the name of a variable that a layer makes in Facts.Finish. train.Trainer deletes it when a training starts.
+const Covariance = "covariance_root"
+
 const factsKey = "/facts"
 
 // FactsOf returns the facts of the graph g, to read and to set.

@@ -193,22 +193,27 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	if err := r.checkData(); err != nil {
 		return err
 	}
+	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps
+	if err := r.checkRates(); err != nil {
+		return err
+	}
 	// What an earlier run left would be taken for this run's.
 	for _, scope := range []string{pretraining, training, bestScope} {
 		if err := m.Store.DeleteVariablesInScope(model.RootScopePath + scope); err != nil {
 			return fmt.Errorf("clearing what an earlier run left: %w", err)
 		}
 	}
-	for v := range m.Store.IterVariables() {
-		if strings.Contains(v.Path(), "/"+params.TrainingSums+"/") {
-			if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
-				return fmt.Errorf("clearing what an earlier run left: %w", err)
-			}
+	for _, v := range slices.Collect(m.Store.IterVariables()) {
+		var err error
+		switch path := v.Path(); {
+		case strings.Contains(path, "/"+params.TrainingSums+"/"):
+			err = v.SetValue(tensors.FromShape(v.Shape()))
+		case strings.HasSuffix(path, "/"+params.Covariance):
+			err = m.Store.DeleteVariable(path)
 		}
-	}
-	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps
-	if err := r.checkRates(); err != nil {
-		return err
+		if err != nil {
+			return fmt.Errorf("clearing what an earlier run left: %w", err)
+		}
 	}
 	r.source = r.newSource()
 	defer func() { err = errors.Join(err, freed(r.source.resident()...)) }()
