@@ -224,7 +224,7 @@ func (p positions) noted(s *model.Scope, x *graph.Node, w conv.Window, build fun
 	for _, energy := range stochastic.LayerLossesOf(g).Energies[before:] {
 		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
 	}
-	model.SetGraphParam(g, energiesKey, energies)
+	*energiesOf(g) = energies
 	return y
 }
 

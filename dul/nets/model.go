@@ -413,13 +413,9 @@ const energiesKey = "/layer_energies"
 
 // Energies returns the energies of a graph's layers with energy models, in the order in which the network applies the
 // layers. If a graph applies the network several times, the list has each layer as often.
-func Energies(g *graph.Graph) []LayerEnergy {
-	energies, found := model.GetGraphParam(g, energiesKey)
-	if !found {
-		return nil
-	}
-	return energies.([]LayerEnergy)
-}
+func Energies(g *graph.Graph) []LayerEnergy { return *energiesOf(g) }
+
+func energiesOf(g *graph.Graph) *[]LayerEnergy { return params.OfGraph[[]LayerEnergy](g, energiesKey) }
 
 // LastConvolution returns the index in energies of the last convolution that sees more than one pixel, or -1. The paper
 // detects inputs unlike the training data by the energy of its input (section on out-of-distribution detection).

@@ -102,16 +102,10 @@ const replicasKey = "/parameter_replicas"
 
 // SetReplicas sets the replica axes with which the activations and parameters of the graph g begin: [replicas], or
 // none, which is the default. Models of [nets.NewReplicas] call it. Call it before the first layer.
-func SetReplicas(g *graph.Graph, axes []int) { model.SetGraphParam(g, replicasKey, axes) }
+func SetReplicas(g *graph.Graph, axes []int) { *OfGraph[[]int](g, replicasKey) = axes }
 
 // Replicas returns the replica axes of the graph g (see [SetReplicas]).
-func Replicas(g *graph.Graph) []int {
-	axes, found := model.GetGraphParam(g, replicasKey)
-	if !found {
-		return nil
-	}
-	return axes.([]int)
-}
+func Replicas(g *graph.Graph) []int { return *OfGraph[[]int](g, replicasKey) }
 
 const withoutValuesKey = "/parameters_without_values"
 
