@@ -66,6 +66,14 @@ func All() []experiment.Method {
 	}
 }
 
+// AfterTraining are the methods that act after the training of a plain network, Laplace and SWAG. They were added when the others had
+// been compared. They predict by so many functions; 0 stands for Laplace's closed form and SWAG's 30 networks.
+func AfterTraining(draws int) []experiment.Method {
+	laplace, swag := Laplace, SWAG
+	laplace.Program, swag.Program = LaplaceSampler{Draws: draws}, SWAGSampler{Start: 0.5, Rank: 20, Draws: cmp.Or(draws, 30)}
+	return []experiment.Method{laplace, swag}
+}
+
 // WithNoise sets how strong the noise of a family of layers is at the start, above 0: the posterior's standard deviation, or
 // the rate or variance of a dropout. is is false for a family without such a setting.
 func WithNoise(layers nets.Layers, noise float64) (changed nets.Layers, is bool) {

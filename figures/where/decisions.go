@@ -79,6 +79,8 @@ type Acquisition struct {
 	Trainings, Add int
 	// Random adds examples at random instead.
 	Random bool
+	// Learner, if not nil, trains and predicts in the place of the engine.
+	Learner experiment.Program
 }
 
 // FormerDecision keeps the identity of stored results; see experiment.Experiment.Spec.
@@ -89,20 +91,23 @@ func (a Acquisition) Check(e experiment.Experiment) error {
 	if a.Trainings < 2 || a.Add < 1 {
 		return fmt.Errorf("where.Acquisition has Trainings %d and Add %d; a learning curve needs at least 2 and 1", a.Trainings, a.Add)
 	}
-	return onlyNumbers(e)
+	return checkDecision(e, a.Learner)
 }
 
-// onlyNumbers refuses metrics of predictions.
-func onlyNumbers(e experiment.Experiment) error {
+// checkDecision refuses metrics of predictions, and what a learner refuses.
+func checkDecision(e experiment.Experiment, learner experiment.Program) error {
 	if len(e.Task.Metrics) > 0 {
 		return fmt.Errorf("a %T returns the numbers itself, and predicts no sets; leave Task.Metrics out", e.Method.Program)
+	}
+	if e.Method.Program = learner; learner != nil {
+		return learner.Check(e)
 	}
 	return nil
 }
 
 // Run implements experiment.Program.
 func (a Acquisition) Run(ctx context.Context, e experiment.Experiment, d experiment.Data, progress func(float64, string)) (*experiment.Predictions, error) {
-	return decide(ctx, e, d, progress, nil, a.Trainings, a.choose)
+	return decide(ctx, e, d, progress, a.Learner, a.Trainings, a.choose)
 }
 
 // choose finds the numbers of decide.
@@ -222,11 +227,7 @@ func (t Thompson) Check(e experiment.Experiment) error {
 	if t.Trainings < 1 || t.Batch < 1 || !(t.Noise >= 0) || !(t.Explore >= 0 && t.Explore < 1) {
 		return fmt.Errorf("where.Thompson has Trainings %d, Batch %d, Noise %g and Explore %g; at least 1, 1 and 0 are needed, and a share below 1", t.Trainings, t.Batch, t.Noise, t.Explore)
 	}
-	err := onlyNumbers(e)
-	if e.Method.Program = t.Learner; t.Learner != nil {
-		err = errors.Join(err, t.Learner.Check(e))
-	}
-	return err
+	return checkDecision(e, t.Learner)
 }
 
 // metricRegret is the name of a bandit's regret.
@@ -306,7 +307,6 @@ type agent struct {
 	random      bool
 	explore     float64 // the share of rounds in which it chooses at random
 	independent bool    // each action has a draw of its own
-	later       bool    // it was added after the others, and is not tested
 }
 
 // called is a method under another key and name.
@@ -342,9 +342,15 @@ func banditAgents() []agent {
 		greedy := called(methods.Deterministic, fmt.Sprintf("greedy-%g", 100*share), fmt.Sprintf("Greedy, %g%% at random", 100*share))
 		all = append(all, agent{Method: greedy, explore: share})
 	}
-	laplace, swag := methods.Laplace, methods.SWAG
-	laplace.Program, swag.Program = methods.LaplaceSampler{Draws: decisionDraws}, methods.SWAGSampler{Start: 0.5, Rank: 20, Draws: decisionDraws}
-	return append(all, agent{Method: laplace, later: true}, agent{Method: swag, later: true})
+	return append(all, laterAgents()...)
+}
+
+// laterAgents have as many functions as the others.
+func laterAgents() (all []agent) {
+	for _, m := range methods.AfterTraining(decisionDraws) {
+		all = append(all, agent{Method: m})
+	}
+	return all
 }
 
 // A decisionProblem is a row of decisionTable.
@@ -358,7 +364,7 @@ type decisionProblem struct {
 // acquisitions are the problems of active learning.
 func acquisitions() []decisionProblem {
 	on := func(dataset string, noise float64) decisionProblem {
-		decide := func(a agent) experiment.Program { return Acquisition{11, 10, a.random} }
+		decide := func(a agent) experiment.Program { return Acquisition{11, 10, a.random, a.Program} }
 		return decisionProblem{dataset, uci.DatasetTitle(dataset), Pool{uci.Data{Name: dataset}, 20}, noise, decide}
 	}
 	return []decisionProblem{on("boston", 0.3), on("concrete", 0.3), on("energy", 0.1), on("wine", 0.8), on("yacht", 0.1)}
@@ -394,17 +400,18 @@ const groupError, groupNLL, groupRegret = "area under the RMSE", "area under the
 func decisionTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-decisions", map[string]int{"Seeds": decisionSeeds})}
 	s.Columns, s.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, significant at 5% for all of active learning together, and for the bandit. No mark: not significant, or not tested."
-	for _, a := range agents() {
+	list := append(agents(), laterAgents()...)
+	for _, a := range list {
 		s.Columns = append(s.Columns, a.Name)
 	}
 	add := func(group, metric string, tested bool, problems ...decisionProblem) {
 		for _, p := range problems {
 			var cells []tables.Cell
-			density := p.runs(agents()[0])[:decisionSeeds]
-			for i, a := range agents() {
+			density := p.runs(list[0])[:decisionSeeds]
+			for i, a := range list {
 				mean := tables.Number{Name: metric, Decimals: 3}.Over(p.runs(a)[:decisionSeeds])
 				mean.Best = "lowest"
-				if cells = append(cells, mean); tested && i > 0 {
+				if cells = append(cells, mean); tested && i > 0 && !isLater(a.Method) {
 					against := mean.Against(density)
 					against.Family = group
 					cells[i] = against
@@ -438,7 +445,7 @@ func banditTable(x *tables.Index) (report.Table, error) {
 		s.Add(group, first.Name, base, tables.Words("1"))
 		for _, a := range others {
 			tested := regret(a, seeds).Against(base.Of)
-			tested.Family, tested.NoVerdict = family, a.later || group != "" && missing // nothing of question 14 without all of its runs
+			tested.Family, tested.NoVerdict = family, isLater(a.Method) || group != "" && missing // nothing of question 14 without all of its runs
 			s.Add(group, a.Name, tested, over(x.Units(tested.Mean), x.Units(base), seeds[1]-seeds[0]))
 		}
 	}

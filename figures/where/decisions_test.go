@@ -217,7 +217,7 @@ func TestBanditTable(t *testing.T) {
 
 // What cannot be is refused before anything is trained.
 func TestDecisionsRefuse(t *testing.T) {
-	for _, d := range []experiment.Program{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}, Thompson{Trainings: 1, Batch: 1, Learner: methods.SWAGSampler{}}} {
+	for _, d := range []experiment.Program{Acquisition{Trainings: 1, Add: 10}, Acquisition{Trainings: 5}, Acquisition{Trainings: 2, Add: 1, Learner: methods.SWAGSampler{}}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}, Thompson{Trainings: 1, Batch: 1, Learner: methods.SWAGSampler{}}} {
 		e := bandit().runs(agents()[0])[0]
 		e.Method.Program = d
 		if e.Check() == nil {

@@ -170,16 +170,17 @@ func functionFigure(x *tables.Index) (report.Table, error) {
 }
 
 func functionSheet() tables.Sheet {
-	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize})}
+	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize, "Draws": functionSamples})}
 	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, significant at 5% for the six UCI sets together, and for the cubic's rows. No mark: not significant, or not tested."
-	for _, m := range compared {
+	list := slices.Concat(compared, methods.AfterTraining(functionSamples))
+	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}
 	var gains []tables.Row
 	for _, p := range jointProblems() {
 		var cells []tables.Cell
 		gain := tables.Row{Group: groupGain, Name: p.Title}
-		for _, m := range compared {
+		for _, m := range list {
 			mean := tables.Number{Name: p.prefix + metricJoint, Decimals: 3}.Over(p.Of(p.data, m))
 			tested := mean.Against(mean.Of)
 			tested.Other.Name, tested.Shown = p.prefix+metricMarginal, true

@@ -68,8 +68,13 @@ func drawing(n int) func(e *experiment.Experiment) {
 // controls are the methods that density layers are tested against.
 var controls = []experiment.Method{methods.DensityMean, methods.DensityConstant}
 
-// compared are the six methods of all questions.
+// compared are the six methods of all questions. Those of methods.AfterTraining stand beside them, and are not tested.
 var compared = slices.Concat([]experiment.Method{methods.Density}, controls, []experiment.Method{methods.MCDropout, methods.Rank1, methods.Ensemble})
+
+// isLater says whether a method is of methods.AfterTraining.
+func isLater(m experiment.Method) bool {
+	return slices.ContainsFunc(methods.AfterTraining(0), m.Equal)
+}
 
 // otherDatasets are the data sets of question 8, and otherSeeds the number of seeds of each of their gaps. manyDraws and
 // manySeeds are those of question 9.
@@ -210,9 +215,9 @@ type gapTable struct {
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
 var gapTables = []gapTable{
 	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapGrids, others: controls, all: "All five sets of inputs"},
-	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapGrids, others: compared[1+len(controls):], all: "All five sets of inputs"},
+	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapGrids, others: slices.Concat(compared[1+len(controls):], methods.AfterTraining(0)), all: "All five sets of inputs"},
 	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All five sets of inputs", pooled: true},
-	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapGrids[1:], further: otherDatasets, others: compared[1:], all: "All eight sets of inputs", pooled: true, medians: true},
+	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapGrids[1:], further: otherDatasets, others: slices.Concat(compared[1:], methods.AfterTraining(0)), all: "All eight sets of inputs", pooled: true, medians: true},
 }
 
 // of makes the table.
@@ -236,7 +241,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 					rows[row] = append(rows[row], tables.Done{NotRun: true}, tables.Done{NotRun: true})
 					return
 				}
-				cell := tables.Difference{Difference: median(tested), Family: other.Name, NoVerdict: untested}
+				cell := tables.Difference{Difference: median(tested), Family: other.Name, NoVerdict: untested || isLater(other)}
 				rows[row] = append(rows[row], cell, tables.Words("%d of %d", lower(list), len(list)))
 			}
 			for row, dataset := range datasets {
