@@ -237,10 +237,7 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 		}
 		w, err := swag.Draw(rng.NormFloat64)
 		if err == nil {
-			err = setParameters(m, w)
-		}
-		if err == nil {
-			err = remakeStatistics(ctx, m, d.Train.Inputs, e.Recipe.BatchSize)
+			err = errors.Join(setParameters(m, w), remakeStatistics(ctx, m, d.Train.Inputs, e.Recipe.BatchSize))
 		}
 		for _, set := range d.Sets {
 			if err == nil && !e.Recipe.SharedNoise {

@@ -320,13 +320,20 @@ func independent(m experiment.Method) agent {
 	return agent{Method: called(m, m.Key+"-independent", m.Name+", independent draws"), independent: true}
 }
 
-// agents are the methods of all questions, density first, and a network of density layers whose choices are random.
-func agents() []agent {
-	var all []agent
-	for _, m := range compared {
+// agentsOf are methods that decide.
+func agentsOf(list []experiment.Method) (all []agent) {
+	for _, m := range list {
 		all = append(all, agent{Method: m})
 	}
-	return append(all, agent{Method: called(methods.Density, "random", "Random choice"), random: true})
+	return all
+}
+
+// laterAgents have as many functions as the others.
+func laterAgents() []agent { return agentsOf(methods.AfterTraining(decisionDraws)) }
+
+// agents are the methods of all questions, density first, and a network of density layers whose choices are random.
+func agents() []agent {
+	return append(agentsOf(compared), agent{Method: called(methods.Density, "random", "Random choice"), random: true})
 }
 
 // banditAgents are the agents of question 6: those of question 4, and the controls.
@@ -343,14 +350,6 @@ func banditAgents() []agent {
 		all = append(all, agent{Method: greedy, explore: share})
 	}
 	return append(all, laterAgents()...)
-}
-
-// laterAgents have as many functions as the others.
-func laterAgents() (all []agent) {
-	for _, m := range methods.AfterTraining(decisionDraws) {
-		all = append(all, agent{Method: m})
-	}
-	return all
 }
 
 // A decisionProblem is a row of decisionTable.
@@ -411,11 +410,9 @@ func decisionTable(x *tables.Index) (report.Table, error) {
 			for i, a := range list {
 				mean := tables.Number{Name: metric, Decimals: 3}.Over(p.runs(a)[:decisionSeeds])
 				mean.Best = "lowest"
-				if cells = append(cells, mean); tested && i > 0 && !isLater(a.Method) {
-					against := mean.Against(density)
-					against.Family = group
-					cells[i] = against
-				}
+				against := mean.Against(density)
+				against.Family, against.NoVerdict = group, !tested || i == 0 || isLater(a.Method)
+				cells = append(cells, against)
 			}
 			s.Add(group, p.title, cells...)
 		}

@@ -32,8 +32,9 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// exactSplits and exactSeeds are the numbers of splits of each problem, and of seeds of each method on each of them.
-const exactSplits, exactSeeds = 3, 10
+// exactSplits and exactSeeds are the numbers of splits of each problem, and of seeds of each method on each of them, and exactDraws
+// that of its draws.
+const exactSplits, exactSeeds, exactDraws = 3, 10, 500
 
 // An exactProblem is a regression whose posterior is drawn by Hamiltonian Monte Carlo.
 type exactProblem struct {
@@ -96,7 +97,7 @@ func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node 
 }
 
 // everyGapMethods are the methods of question 7, density first.
-var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5), times(2), times(3)})
+var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5), times(2), times(3)}, methods.AfterTraining(exactDraws))
 
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
@@ -118,7 +119,7 @@ func smallNetwork(task string, noise float64, steps int, rate float64, draws int
 // grid has the experiments on the problem, trained for as long as in toy.Paper, with a metric.
 func (p exactProblem) grid(seeds int, metric experiment.Metric) experiment.Grid {
 	return experiment.Grid{
-		Preset: smallNetwork(p.name+", exact", p.noise, 4000, 1e-3, 500), Splits: p.splits, Seeds: seeds,
+		Preset: smallNetwork(p.name+", exact", p.noise, 4000, 1e-3, exactDraws), Splits: p.splits, Seeds: seeds,
 		Change: func(e *experiment.Experiment) { e.Preset, e.Task.Metrics = "where.exact", []experiment.Metric{metric} },
 	}
 }
@@ -265,18 +266,13 @@ func bySeed(name string, list experiment.Experiments) tables.Mean {
 
 // diagnostics say how the chains of a problem's posteriors went, over all splits; nil if one is missing.
 func (p exactProblem) diagnostics(x *tables.Index) []string {
-	rHat, size, divergences, missing := 0.0, math.Inf(1), 0.0, false
-	for _, e := range p.posterior() {
-		r, done := x.Find(e)
-		if !done {
-			missing = true
-			continue
+	rHat, size, divergences := 0.0, math.Inf(1), 0.0
+	for _, r := range x.Results(p.posterior()) {
+		if r.ID == "" {
+			return nil
 		}
 		rHat, size = max(rHat, r.Metrics[metricRHat]), min(size, r.Metrics[metricEffectiveSize])
 		divergences += r.Metrics[metricDivergences]
-	}
-	if missing {
-		return nil
 	}
 	return []string{fmt.Sprintf("%s: R-hat at most %.3f, effective size at least %.0f, %s.", p.title, rHat, size, report.Counted(int(divergences), "divergence", "divergences"))}
 }
@@ -310,6 +306,9 @@ func exactTable(x *tables.Index) (report.Table, error) {
 			add(exactMethods[0].Name, density, nil)
 			for _, m := range exactMethods[1:] {
 				add(m.Name, p.runs(m), density)
+			}
+			for _, m := range methods.AfterTraining(exactDraws) {
+				add(m.Name, p.runs(m), nil)
 			}
 		}
 	}
@@ -365,13 +364,9 @@ func exactFigure(x *tables.Index) (report.Figure, error) {
 	for _, m := range exactMethods {
 		drawn = append(drawn, cubic.grid(1, nil).Of(cubic.data, m)[0])
 	}
-	var list []experiment.Result
-	for _, e := range drawn {
-		r, done := x.Find(e)
-		if !done {
-			return report.Figure{}, fmt.Errorf("where: the picture needs %v; run: reproduce run where-posterior, and then where-exact", e)
-		}
-		list = append(list, r)
+	list := x.Results(drawn)
+	if i := slices.IndexFunc(list, func(r experiment.Result) bool { return r.ID == "" }); i >= 0 {
+		return report.Figure{}, fmt.Errorf("where: the picture needs %v; run: reproduce run where-posterior, and then where-exact", drawn[i])
 	}
 	f, err := toy.Over(list[0], list[1:])
 	f.Name, f.Caption = "where-exact", prose.Caption("where-exact picture", nil)

@@ -147,16 +147,13 @@ const groupJoint, groupGain = "joint NLL of functions", "functions minus indepen
 // functionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than with
 // independent draws of the same network, and for density layers whether the difference is significant.
 func functionTable(x *tables.Index) (report.Table, error) {
-	return functionSheet().Make(x)
+	return functionSheet(slices.Concat(compared, methods.AfterTraining(functionSamples))).Make(x)
 }
 
 // functionFigure draws the gains of density layers beside those of their mean-energy control, which are not tested.
 func functionFigure(x *tables.Index) (report.Table, error) {
-	const shown = 2 // methods of compared: density and its control
-	s := functionSheet()
-	s.Columns = s.Columns[:1+shown]
-	for i, row := range s.Rows {
-		s.Rows[i].Cells = row.Cells[:shown]
+	s := functionSheet(compared[:2])
+	for _, row := range s.Rows {
 		if control, tested := row.Cells[1].(tables.Tested); tested {
 			control.Family, control.NoVerdict = "control", false
 			row.Cells[1] = control
@@ -169,10 +166,9 @@ func functionFigure(x *tables.Index) (report.Table, error) {
 	return t, err
 }
 
-func functionSheet() tables.Sheet {
+func functionSheet(list []experiment.Method) tables.Sheet {
 	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize, "Draws": functionSamples})}
 	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, significant at 5% for the six UCI sets together, and for the cubic's rows. No mark: not significant, or not tested."
-	list := slices.Concat(compared, methods.AfterTraining(functionSamples))
 	for _, m := range list {
 		s.Columns = append(s.Columns, m.Name)
 	}

@@ -205,11 +205,10 @@ var prose = report.ParseProse(proseText)
 type gapTable struct {
 	name, doc string
 	settings  []experiment.Grid
-	further   []string
+	further   []string // whose medians count for all, in the place of gaps
 	others    []experiment.Method
 	all       string // the name of the last row
 	pooled    bool   // it alone is tested
-	medians   bool   // it is of the medians of data sets, in the place of gaps
 }
 
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
@@ -217,7 +216,7 @@ var gapTables = []gapTable{
 	{name: "where-gaps", doc: "does the density help in gaps? density layers against two controls, gap by gap", settings: gapGrids, others: controls, all: "All five sets of inputs"},
 	{name: "where-gap-methods", doc: "density layers against the other methods in gaps", settings: gapGrids, others: slices.Concat(compared[1+len(controls):], methods.AfterTraining(0)), all: "All five sets of inputs"},
 	{name: "where-gaps-draws", doc: "does it change with 1000 draws in the place of ten?", settings: manySettings, others: controls[:1], all: "All five sets of inputs", pooled: true},
-	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapGrids[1:], further: otherDatasets, others: slices.Concat(compared[1:], methods.AfterTraining(0)), all: "All eight sets of inputs", pooled: true, medians: true},
+	{name: "where-gaps-others", doc: "do density layers help in the gaps of nine data sets?", settings: gapGrids[1:], further: otherDatasets, others: slices.Concat(compared[1:], methods.AfterTraining(0)), all: "All eight sets of inputs", pooled: true},
 }
 
 // of makes the table.
@@ -253,7 +252,7 @@ func (g gapTable) of(x *tables.Index) (report.Table, error) {
 			if complete {
 				sets := inGaps(of, other).ofInputs(x, datasets...)
 				list = valuesOf(slices.Concat(sets...), difference)
-				if tested = list; g.medians {
+				if tested = list; g.further != nil {
 					tested = nil
 					for _, set := range sets {
 						tested = append(tested, median(valuesOf(set, difference)).Mean)
