@@ -51,7 +51,7 @@ var gapGrids = []experiment.Grid{
 	{Title: "paper's text", Preset: uci.Paper, Seeds: gapSeeds}, {Title: "authors' code", Preset: uci.Released, Seeds: gapSeeds}, {Title: "Adam", Preset: uci.Adam, Seeds: gapSeeds},
 }
 
-// manySettings are those of question 9.
+// manySettings are question 9's.
 var manySettings = []experiment.Grid{
 	{Title: "authors' code", Preset: uci.Released, Seeds: manySeeds, Change: drawing(manyDraws)}, {Title: "Adam", Preset: uci.Adam, Seeds: manySeeds, Change: drawing(manyDraws)},
 }
@@ -204,7 +204,7 @@ type gapTable struct {
 	others    []experiment.Method
 	all       string // the name of the last row
 	pooled    bool   // it alone is tested
-	medians   bool   // it is of the medians of data sets, in the place of gaps
+	medians   bool   // it is of the medians of data sets, not of gaps
 }
 
 // gapTables are those of question 1, against the controls and against the other methods, and of questions 9 and 8.
