@@ -75,7 +75,7 @@ func (l SNGP) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 // Norm is SpectralNormed.Norm.
 func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
-// filled has the usual settings in the place of zeros. It panics on settings that cannot be, at the first training step.
+// filled replaces zeros by the usual settings. It panics on settings that cannot be, at the first training step.
 func (l SNGP) filled(facts *params.Facts) SNGP {
 	features, scale := 256, 0.
 	if facts.Images {

@@ -53,6 +53,14 @@ func (c Column) width() int {
 	return max(1, len(c.Categories))
 }
 
+// Width is the number of inputs that the columns become.
+func (c Columns) Width() (n int) {
+	for _, column := range c {
+		n += column.width()
+	}
+	return n
+}
+
 // value reads a cell: a number, the place of a word, or NaN if there is no value. With places, a word that they lack is added.
 func (c Column) value(cell string, places map[string]float64) (float64, *fault) {
 	switch {

@@ -38,6 +38,7 @@ type CSV struct {
 // ("" means the last), the others X, in their order. The set is named after the file, without folder and extension.
 // [CSV] also reads categories and missing cells.
 //
+// A point is the decimal point, also between semicolons: 1.000 is 1. A comma in a number is an error.
 // Fields are quoted as in package encoding/csv. Spaces around fields, blank lines, byte order marks, Windows line ends,
 // a Ctrl-Z at the end, and a first line that names the separator, such as sep=;, are allowed. It is an error if
 //

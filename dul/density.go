@@ -222,8 +222,8 @@ func (l Density) noiseEnergy(s *model.Scope, e, seen, h *graph.Node, dimensions 
 	return e
 }
 
-// meanEnergy has the mean of the energies e in the place of each. The running
-// mean starts at D/2, that of a fitted Gaussian.
+// meanEnergy replaces each of the energies e by their mean. The running
+// mean starts at D/2, as for a fitted Gaussian.
 func meanEnergy(s *model.Scope, e *graph.Node, dimensions int) *graph.Node {
 	g, column := e.Graph(), e
 	if e.Rank() == 4 {
@@ -325,8 +325,8 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 //	eps^j ~ N(0, gamma^j),  eta^j ~ N(0, beta^j)
 //	Var[f^j(h)] = gamma^j E(h) + beta^j            (see HalfD, HalfChannels)
 //
-// x is [channels, batch, height, width], the result [filters, batch, height', width'], where height' and width' are
-// those of conv.Window.Out. E(h) is the energy model's value at the position. With energy.LDL it also depends on pixels
+// x is [channels, batch, height, width], the result [filters, batch, height', width'], with height' and width' by
+// conv.Window.Out. E(h) is the energy model's value at the position. With energy.LDL it also depends on pixels
 // outside the window, so that the equation holds given the image x. KL, log-likelihood and mean energy of each example
 // go to the graph's stochastic.LayerLosses. Conv panics on invalid settings.
 //

@@ -40,7 +40,7 @@ type Folder struct {
 	damaged map[int]bool
 }
 
-// lockName is that of the file whose lock says that the folder is in use.
+// lockName names the file whose lock says that the folder is in use.
 const lockName = ".lock"
 
 // Open creates the folder at path if necessary, locks it, and removes unfinished files of killed runs. Save will keep

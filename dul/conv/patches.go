@@ -84,9 +84,8 @@ func (w Window) around() graph.PadAxis { return graph.PadAxis{Start: w.Padding, 
 func (w Window) back() graph.PadAxis { return Window{Padding: w.Size - 1 - w.Padding}.around() }
 
 // A grid says where in the columns of a patch matrix the positions of the window
-// lie: a batch of images of rows x columns pixels, of which the first batch
-// images, and of each the first high x wide pixels, are positions. The others
-// hold nothing of use.
+// lie: in images of rows x columns pixels, the first high x wide pixels of the
+// first batch images are positions. The others hold nothing of use.
 type grid struct {
 	images, rows, columns int
 	batch, high, wide     int

@@ -76,8 +76,8 @@ func (l LDL) whitened(x, kernel *graph.Node, size int) *graph.Node {
 }
 
 // causal makes a kernel with so many positions unit triangular in raster order: entry c of
-// position p of the window has number p*channels + c, the filter f that of its
-// own pixel, at the centre. Entries with a lower number than the filter's are
+// position p of the window has number p*channels + c, and filter f has entry f of
+// the centre. Entries with a lower number than the filter's are
 // kept, its own is 1, and all others are 0.
 func causal(kernel *graph.Node, positions int) *graph.Node {
 	g, channels := kernel.Graph(), kernel.Shape().Dim(0)
@@ -149,7 +149,7 @@ func (m Rank1Mixture) ConvComponents(channels int) int {
 // rgb is the number of channels of a colour image.
 const rgb = 3
 
-// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w: those of Dense for
+// Conv returns the terms of images x, [channels, batch, height, width], for a layer with window w: Dense's terms for
 // every patch that the window sees, a vector of D = channels Pixels() entries. No patch is built: both quadratic forms
 // are convolutions with one filter for each component,
 //

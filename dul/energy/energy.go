@@ -154,8 +154,8 @@ func (m Rank1Mixture) components(s *model.Scope, like *graph.Node, k, d int) (pr
 // it is computed is their rounding alone, and may be below 0.
 func atLeast(quadratic, t *graph.Node) *graph.Node { return ops.Maximum(quadratic, graph.Mul(t, t)) }
 
-// notNegative is an energy without the rounding that may take it below 0, of which the
-// layer takes a root.
+// notNegative is an energy without the rounding that may take it below 0. The
+// layer takes its root.
 func notNegative(energy *graph.Node) *graph.Node { return ops.AtLeast(energy, 0) }
 
 // logNormalizer is log N(0; 0, Sigma) = -1/2 (D log 2 pi + log |Sigma|).
@@ -168,7 +168,7 @@ func leadOf(h *graph.Node) []int {
 	return append([]int{}, h.Shape().Dimensions[:h.Rank()-2]...)
 }
 
-// lowestVariance is the least variance of a feature in an energy model: a deviation of a hundredth of that of a
+// lowestVariance is the least variance of a feature in an energy model: a hundredth of the deviation of a
 // standardised input.
 //
 // It is as large as this for the sake of Rank1Mixture. The quadratic form of a component is a difference of two sums
@@ -178,7 +178,7 @@ const lowestVariance = 1e-4
 
 // floored is max(logVariance, log lowestVariance).
 //
-// A feature that is always 0 in the training data, as that of a unit whose ReLU
+// A feature that is always 0 in the training data, as of a unit whose ReLU
 // never opens, has a likelihood without a maximum: it grows as the log-variance
 // goes to minus infinity, and Adam takes it there at a constant pace. The precision
 // then overflows, or the unit opens later and the energy is 10^18. Training of a
@@ -195,13 +195,13 @@ func floored(logVariance *graph.Node) *graph.Node {
 }
 
 // MultiplyAdds returns the number of multiply-adds of the energies of one image of channels x height x width pixels
-// under the window w: those of the masked convolution at stride 1, masked entries included. For a vector of D features
+// under the window w, by the masked convolution at stride 1, masked entries included. For a vector of D features
 // pass D channels, one pixel and a window of one pixel.
 func (LDL) MultiplyAdds(channels int, w conv.Window, height, width int) int {
 	return channels * channels * w.Pixels() * height * width
 }
 
-// MultiplyAdds returns the number of multiply-adds of the energies of one image, as for LDL: those of two convolutions
+// MultiplyAdds returns the number of multiply-adds of the energies of one image, as for LDL: two convolutions
 // with one filter for each component.
 func (m Rank1Mixture) MultiplyAdds(channels int, w conv.Window, height, width int) int {
 	high, wide := w.Out(height, width)

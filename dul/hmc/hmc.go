@@ -251,8 +251,8 @@ func newAveraging(size float64) averaging {
 	return averaging{size: size, middle: math.Log(10 * size)}
 }
 
-// update takes the acceptance probability of a transition with the step size. The constants are those of Hoffman and
-// Gelman: gamma 0.05, t0 10, kappa 0.75.
+// update takes the acceptance probability of a transition with the step size. The constants are Hoffman and
+// Gelman's: gamma 0.05, t0 10, kappa 0.75.
 func (a *averaging) update(accepted float64) {
 	a.at++
 	a.sum += target - accepted

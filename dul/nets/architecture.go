@@ -229,7 +229,7 @@ func (p positions) noted(s *model.Scope, x *graph.Node, w conv.Window, build fun
 }
 
 // meansOverPositions builds a layer on the positions of all examples, and adds its
-// losses to those of the graph as means over the positions of each example: terms
+// losses to the graph as means over the positions of each example: terms
 // [replicas..., batch*positions, 1] as [replicas..., batch, 1]. The examples are
 // [replicas..., batch].
 func meansOverPositions(g *graph.Graph, examples []int, build func() *graph.Node) *graph.Node {

@@ -98,7 +98,7 @@ func NewReplicas(backend compute.Backend, network Network, l likelihood.Likeliho
 	return m, err
 }
 
-// newModel makes the parts that all models have. The first seed is that of the
+// newModel makes the parts that all models have. The first seed is for the
 // noise that is drawn in the graph.
 func newModel(backend compute.Backend, network Network, l likelihood.Likelihood, seeds ...uint64) (m *Model, err error) {
 	if network == nil || backend == nil {

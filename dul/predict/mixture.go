@@ -181,7 +181,7 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 //	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
 //
 // in nats, where H is the entropy and I_m the mutual information of label and sample in member m. It is an error if there
-// is no member, or if one has another number of inputs or another likelihood than the first.
+// is no member, or if one has another likelihood or number of inputs than the first or, for a regression, of draws.
 func Ensemble(members ...*Prediction) (*Prediction, error) {
 	if len(members) == 0 {
 		return nil, errNoMembers
@@ -223,6 +223,11 @@ func Ensemble(members ...*Prediction) (*Prediction, error) {
 		}
 		if all.Outputs, all.Parameters = outputs, parameters; all.model != nil {
 			all.model, all.members = nil, members
+		}
+	}
+	for i, p := range members {
+		if err == nil && (len(p.Mean) != len(members[0].Mean) || len(p.Parameters) != len(members[0].Parameters)) {
+			err = fmt.Errorf("member %d of the ensemble has another number of draws than member 0, and would have another weight", i)
 		}
 	}
 	return &all, err

@@ -304,6 +304,7 @@ func TestEnsemble(t *testing.T) {
 		"member 1 of the ensemble predicts at another number":          {{Outputs: [][]float64{{1, 2}}}, {Outputs: [][]float64{{1}}}},
 		"or by another likelihood":                                     {{Parameters: [][]float64{{1, 2}}}, draws[0]},
 		"member 1 of the ensemble is nil":                              {draws[0], nil},
+		"member 1 of the ensemble has another number of draws":         {{Mixture: one}, {Mixture: must.Get(predict.Mix(one, one))(t)}},
 		"by another likelihood than member 0":                          {{Likelihood: own{Likelihood: &likelihood.StudentT{Nu: 4}}}, {Likelihood: own{Likelihood: &likelihood.StudentT{Nu: 5}}}},
 		"member 1 of the ensemble is nil, or by another":               {{Likelihood: likelihood.StudentT{Nu: 4}}, {Likelihood: likelihood.StudentT{Nu: 5}}},
 	} {

@@ -639,7 +639,7 @@ func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*
 	return r, nil
 }
 
-// repeat executes the graph for the same inputs, of which first is the number of the
+// repeat executes the graph for the same inputs, numbered from
 // first, and hands each execution's outputs to use. Without noise all would have the same outputs, and only the
 // first is carried out.
 func (r *repeated) repeat(ctx context.Context, inputs *tensors.Tensor, first, times int, use func(out [][]float64)) error {

@@ -16,7 +16,7 @@ import (
 // Layer i is the rectangle 0 <= x < edges[i] between the heights f(edges[i]) and
 // f(edges[i+1]); nearly all of it lies under the curve. The lowest layer is the
 // rectangle up to f(tailStart) with all of the tail beyond tailStart; its edge is
-// that of a rectangle of the same area. A point of a random layer is a draw
+// as for a rectangle of the same area. A point of a random layer is a draw
 // where it lies under the curve.
 const (
 	layers    = 256

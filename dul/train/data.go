@@ -41,7 +41,7 @@ func (d Dataset) columns() int {
 	return len(d.Targets) / d.Len()
 }
 
-// target is that of an example, or its label, [T].
+// target is an example's target or label, [T].
 func (d Dataset) target(i int) []float64 {
 	if d.Labels != nil {
 		return []float64{float64(d.Labels[i])}

@@ -74,8 +74,8 @@ func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
 	return r.eachParameter(func(v, kept *model.Variable) error { return copyReplicas(kept, v, better) })
 }
 
-// takeBest puts the parameters of the best epochs in the place of the last ones;
-// those of a replica without a score stay.
+// takeBest replaces the last parameters by the best epochs'. A replica without a
+// score keeps its own.
 func (r *run) takeBest() error {
 	if r.Best == nil {
 		return nil
@@ -96,7 +96,7 @@ func (r *run) takeBest() error {
 }
 
 // eachParameter visits the model's parameters and running statistics, with the
-// variable that keeps those of the best epoch, which it creates.
+// variable that keeps the best epoch's value, which it creates.
 func (r *run) eachParameter(visit func(v, kept *model.Variable) error) error {
 	store := r.model.Store
 	var all []*model.Variable

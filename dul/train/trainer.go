@@ -108,6 +108,9 @@ type Progress struct {
 	ExamplesPerSecond float64
 }
 
+// EndsEpoch says whether this step was the last of its epoch.
+func (p Progress) EndsEpoch() bool { return p.Step*p.Epochs%p.Steps == 0 }
+
 // Losses are the objective and its parts, in nats (with likelihood.Quantiles in the unit of the target). Total is the
 // objective. NLL and LogLikelihood are means over examples; KL is not divided by N. A part that the model does not have
 // is 0.
@@ -259,7 +262,7 @@ type run struct {
 
 // A state is what a checkpoint keeps of a run besides the model and the step.
 type state struct {
-	// Sums are those of the losses of the current epoch so far, times Weight.
+	// Sums add up the losses of the current epoch so far, times Weight.
 	Sums   [lossColumns]float64 `json:"sums"`
 	Weight float64              `json:"weight"`
 	// First are the objectives of the replicas at the first step of the phase, or larger ones of nullNLL, which say what

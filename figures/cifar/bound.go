@@ -92,7 +92,7 @@ func textSettings(wide bool) settings {
 	return paper
 }
 
-// codeSettings are those of the authors' code, which takes the text's rates for the Wide ResNet.
+// codeSettings are the authors' code's, which takes the text's rates for the Wide ResNet.
 func codeSettings(wide bool) settings {
 	s := released
 	if wide {

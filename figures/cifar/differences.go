@@ -253,7 +253,7 @@ type comparedCell struct {
 }
 
 // against compares rows with the reference among them by numbers; the reference comes first.
-// Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
+// Without a reference there are none. Verdicts are the tests'. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
 func against(family *tables.Family[comparedCell], all []comparedRow, numbers []tables.Number) (compared []comparedRow) {
 	at := slices.IndexFunc(all, func(c comparedRow) bool { return c.reference && len(c.runs) > 0 })
@@ -273,7 +273,7 @@ func against(family *tables.Family[comparedCell], all []comparedRow, numbers []t
 		}
 		c.seeds, c.cells = slices.Sorted(maps.Keys(c.runs)), make([]report.Cell, len(numbers))
 		shared := slices.DeleteFunc(slices.Clone(c.seeds), func(seed uint64) bool { return reference.runs[seed] == nil })
-		if len(shared) > 0 { // so that the difference is that of the numbers
+		if len(shared) > 0 { // both means over the same seeds
 			c.seeds = shared
 		}
 		for k, n := range numbers {
@@ -297,8 +297,8 @@ func against(family *tables.Family[comparedCell], all []comparedRow, numbers []t
 	return compared
 }
 
-// processorDifferences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
-// text and of the authors' code, with each other.
+// processorDifferences compares methods with density uncertainty, image by image, on each data set, with the settings of the
+// text and of the authors' code.
 func processorDifferences(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Seeds"}
 	for _, n := range comparedNumbers(false) {

@@ -32,7 +32,7 @@ const (
 // published checksums when they are read.
 type Images struct {
 	Name string // CIFAR10 or CIFAR100
-	// Sample takes the images that come with the program in the place of the official files: of CIFAR-10 1000 to train on
+	// Sample takes the images that come with the program instead of the official files: of CIFAR-10 1000 to train on
 	// and hold out, and 1000 to test on. Of CIFAR-100 there are none to train on.
 	Sample bool
 	// TrainN and TestN limit the images to train on, and of each predicted set; 0 means all. HeldOut are kept out of
@@ -43,7 +43,7 @@ type Images struct {
 	Validation bool
 	// Sets are predicted, in this order. A preset fills them in.
 	Sets []string
-	// ReleasedStats standardises by the constants of the authors' code, in the place of the means and deviations of the
+	// ReleasedStats standardises by the constants of the authors' code, instead of the means and deviations of the
 	// training images.
 	ReleasedStats bool
 }

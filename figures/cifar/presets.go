@@ -212,7 +212,7 @@ func (s settings) rates(d Images, m experiment.Method) rates {
 // The settings of energy models.
 const (
 	energyRate  = 1e-2 // of an Adam of their own; at the weights' 0.1 it does not settle
-	energyDecay = 1e-5 // an implicit prior, which the text leaves open; the number is that of the authors' code
+	energyDecay = 1e-5 // an implicit prior, which the text leaves open; the number is from the authors' code
 )
 
 // groups are the groups of parameters. Energy models, if there are some, come first.

@@ -87,7 +87,7 @@ func (e Experiment) unsteady(ctx context.Context) error {
 // for a Gaussian process has plain layers here.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	_, own := e.Task.Network.(nets.Func)
-	if _, outside, _ := spec.Of(struct{ Network, Layers any }{e.Task.Network, e.Method.Layers}, ""); !own && !outside && !e.Recipe.Coherent {
+	if _, custom, _ := spec.Of(struct{ Network, Layers any }{e.Task.Network, e.Method.Layers}, ""); !own && !custom && !e.Recipe.Coherent {
 		return nil
 	}
 	if e.Method.IsProcess() {
@@ -176,7 +176,7 @@ func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 		return known.(Traits), nil
 	}
 	t, err := probed(e)
-	if _, outside, failed := spec.Of(e, "Experiment"); key != nil && !outside && failed == nil && err == nil { // what has no identity of its own is not remembered
+	if _, custom, failed := spec.Of(e, "Experiment"); key != nil && !custom && failed == nil && err == nil { // what has no identity of its own is not remembered
 		methodTraits.Store(key, t)
 	}
 	return t, err

@@ -98,7 +98,8 @@ type group struct {
 	traits   Traits
 	cost     float64 // of training one experiment, in examples of a small network
 	images   bool
-	replicas bool // whether its experiments can be replicas of one graph
+	replicas bool             // whether its experiments can be replicas of one graph
+	answers  map[uintptr]bool // whether sets have the answers that Regression and Classification need
 	line     groupLine
 	list     []*entry // none if the first one was refused
 }
@@ -175,6 +176,11 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	} else if len(g.list) == 0 {
 		return nil
 	}
+	for i, metric := range e.Task.Metrics {
+		if has, known := g.answers[reflect.ValueOf(metric).Pointer()]; known && !has {
+			return fmt.Errorf("no set has the answers, or the kind of predictions, that Task.Metrics[%d] measures; leave it out", i)
+		}
+	}
 	if i := slices.IndexFunc(g.list, func(o *entry) bool { return o.Split == e.Split && o.Seed == e.Seed }); i >= 0 {
 		one := g.list[i]
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
@@ -222,6 +228,13 @@ func (g *group) inspect(e Experiment, d Data) (err error) {
 		g.cost *= imageCost
 	} else {
 		g.replicas = e.takesReplicas()
+	}
+	if e.Method.Program == nil {
+		g.answers = map[uintptr]bool{
+			reflect.ValueOf(Regression).Pointer(): slices.ContainsFunc(d.Sets, func(s Set) bool { return s.Targets != nil }),
+			reflect.ValueOf(Classification).Pointer(): isClassification(e.Task.Likelihood) &&
+				slices.ContainsFunc(d.Sets, func(s Set) bool { return s.Labels != nil }),
+		}
 	}
 	if e.Recipe.Coherent && (g.images || e.Method.IsProcess()) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")

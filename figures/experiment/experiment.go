@@ -199,7 +199,8 @@ func (p *Predictions) of(e Experiment) {
 		l = e.Task.Likelihood // which was refused before training
 	}
 	for i := range p.Sets {
-		p.Sets[i].Likelihood = l
+		s := &p.Sets[i]
+		s.Likelihood, s.Targets, s.Labels = l, slices.Clone(s.Targets), slices.Clone(s.Labels) // experiments share their data
 	}
 }
 

@@ -33,11 +33,11 @@ import (
 //   - A Program is written as Method.Sampler, or with a method FormerDecision as Task.Decision, and Layers that are a
 //     nets.Process as Method.Process: the fields of stored results.
 //   - More than 64 entries are written as their number and a digest.
-//   - A type or a nets.Func from outside this module has no name here, since its code may change. Instead the Spec has digests
+//   - A custom type or nets.Func (from outside this module) has no name here, since its code may change. Instead the Spec has digests
 //     of what the experiment computes: of the initial values, and of the graphs of loss, gradients, updates and prediction for
-//     seven examples and for the batches of training. It also has digests of the data of all splits of a Source from outside,
-//     and of the results of a Schedule, Order and Augmentation from outside. So edited code is another experiment, and renamed
-//     code the same. Of a Program, an AfterTraining and what a nets.Process from outside does after training only name
+//     seven examples and for the batches of training. It also has digests of the data of all splits of a custom Source,
+//     and of the results of a custom Schedule, Order and Augmentation. So edited code is another experiment, and renamed
+//     code the same. Of a Program, an AfterTraining and what a custom nets.Process does after training only name
 //     and fields count. Engine.Notes says so if a stored result is used.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
@@ -46,10 +46,10 @@ func (e Experiment) Spec() ([]byte, error) {
 	return text, e.wrap(err)
 }
 
-// spec is Spec, and says whether parts of the experiment are from outside this module.
-func (e Experiment) spec(ctx context.Context) (text []byte, outside bool, err error) {
+// spec is Spec, and says whether the experiment has custom parts (spec.IsCustom).
+func (e Experiment) spec(ctx context.Context) (text []byte, custom bool, err error) {
 	e.Split, e.Seed = 0, 0
-	t, outside, err := spec.Of(e, "Experiment")
+	t, custom, err := spec.Of(e, "Experiment")
 	if _, decides := e.Method.Program.(interface{ FormerDecision() }); err == nil { // fields as they were when results were stored
 		method, task := t.(map[string]spec.Tree)["Method"].(map[string]spec.Tree), t.(map[string]spec.Tree)["Task"].(map[string]spec.Tree)
 		if decides {
@@ -61,13 +61,13 @@ func (e Experiment) spec(ctx context.Context) (text []byte, outside bool, err er
 			delete(method, "Layers")
 		}
 	}
-	if outside = outside || e.unseen() != nil; err == nil && outside {
+	if custom = custom || e.unseen() != nil; err == nil && custom {
 		t.(map[string]spec.Tree)["code"], err = e.code(ctx)
 	}
-	return []byte(spec.Text(t)), outside, err
+	return []byte(spec.Text(t)), custom, err
 }
 
-// groups are groups by their spec.Key, without those that have parts from outside.
+// groups are groups by their spec.Key, without those that have custom parts.
 var groups sync.Map
 
 func (e Experiment) group(ctx context.Context) (string, error) {
@@ -76,9 +76,9 @@ func (e Experiment) group(ctx context.Context) (string, error) {
 	if known, has := groups.Load(key); has {
 		return known.(string), nil
 	}
-	text, outside, err := e.spec(ctx)
+	text, custom, err := e.spec(ctx)
 	group := spec.Digest(text)
-	if key != nil && !outside && err == nil {
+	if key != nil && !custom && err == nil {
 		groups.Store(key, group)
 	}
 	return group, err
@@ -112,7 +112,7 @@ func (l Experiments) IDs() []string {
 	return ids
 }
 
-// grouper returns a function that finds the group of an experiment, and remembers that of the experiment before: looking at
+// grouper returns a function that finds the group of an experiment, and remembers the previous experiment's: looking at
 // your own data and graphs again for each split takes time.
 func grouper() func(ctx context.Context, e Experiment) (string, error) {
 	var before any
@@ -146,14 +146,14 @@ func idOf(group string, split int, seed uint64) string {
 	return spec.Digest([]byte(group + " split " + strconv.Itoa(split) + " seed " + strconv.FormatUint(seed, 10)))
 }
 
-// unseen are the names of the parts from outside whose code shows in no graph and no data.
+// unseen are the names of the custom parts whose code shows in no graph and no data.
 func (e Experiment) unseen() (names []spec.Tree) {
 	parts := []any{e.Method.Program, e.Task.AfterTraining}
 	if e.Method.IsProcess() { // which does more than its graph shows
 		parts = append(parts, e.Method.Layers)
 	}
 	for _, part := range parts {
-		if !spec.Outside(part) {
+		if !spec.IsCustom(part) {
 			continue
 		}
 		if v := reflect.Indirect(reflect.ValueOf(part)); v.Kind() == reflect.Func {
@@ -165,8 +165,8 @@ func (e Experiment) unseen() (names []spec.Tree) {
 	return names
 }
 
-// code has digests of what an experiment with parts from outside this module computes: of its graphs and initial values; of
-// the data of all splits, if the source is from outside; and of the answers of a recipe's parts. It has the names of the unseen.
+// code has digests of what an experiment with custom parts computes: of its graphs and initial values; of
+// the data of all splits, if the source is custom; and of the answers of a recipe's parts. It has the names of the unseen.
 func (e Experiment) code(ctx context.Context) (found map[string]spec.Tree, err error) {
 	defer recovered(&err)
 	d, err := e.load(ctx)
@@ -182,13 +182,13 @@ func (e Experiment) code(ctx context.Context) (found map[string]spec.Tree, err e
 	if err != nil {
 		return nil, err
 	}
-	if _, outside, _ := spec.Of(&e.Task.Data, "Task.Data"); outside { // spec.Of(e) has the same errors
+	if _, custom, _ := spec.Of(&e.Task.Data, "Task.Data"); custom { // spec.Of(e) has the same errors
 		if found["data"], err = dataOf(ctx, e.Task.Data, map[int]Data{e.Split: d}); err != nil {
 			return nil, err
 		}
 	}
 	r := e.Recipe
-	if spec.Outside(r.Schedule) || spec.Outside(r.Order) || spec.Outside(r.Augmentation) {
+	if spec.IsCustom(r.Schedule) || spec.IsCustom(r.Order) || spec.IsCustom(r.Augmentation) {
 		found["recipe"] = spec.Answers(r.Settings, d.Train.Len(), e.networkSeed(0))
 	}
 	if names := e.unseen(); names != nil {

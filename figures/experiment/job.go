@@ -338,7 +338,7 @@ func (j *job) trainPart() float64 {
 
 // keepEpoch adds an epoch, if a training has just finished one, to the file of each of its experiments.
 func (j *job) keepEpoch(ctx context.Context, m *nets.Model, model int, at train.Progress) error {
-	if j.run.Curves == "" || at.Step*at.Epochs%at.Steps != 0 {
+	if j.run.Curves == "" || !at.EndsEpoch() {
 		return nil
 	}
 	var held []float64

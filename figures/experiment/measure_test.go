@@ -53,21 +53,33 @@ func TestMetricThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// A metric that sorts draws, energies or numbers of AfterTraining would spoil those that come after it, and the store.
+// A metric that changes numbers would spoil those that come after it, and the store.
 func TestMetricThatChangesPredictions(t *testing.T) {
 	e := adapted(t, dul.Density{})
 	e.Task.AfterTraining = func(_ context.Context, _ []*nets.Model, d experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
 		return nil, map[string]map[string][]float64{"test": {"mine": slices.Clone(d.Sets[0].Targets)}}, nil
 	}
-	for _, list := range []func(s experiment.Prediction) []float64{
-		func(s experiment.Prediction) []float64 { return s.Mean[0] }, func(s experiment.Prediction) []float64 { return s.Energies[1].Mean },
-		func(s experiment.Prediction) []float64 { return s.PerExample["mine"] },
-	} {
-		must.GetErr(experiment.Run(t.Context(), with(e, func(p *experiment.Predictions) (map[string]float64, error) {
-			slices.Sort(list(p.Sets[0]))
+	refused := func(e experiment.Experiment, change func(p *experiment.Predictions)) {
+		e = with(e, func(p *experiment.Predictions) (map[string]float64, error) {
+			change(p)
 			return nil, nil
-		})))(t, "a metric changed the predictions")
+		})
+		late := e
+		late.Seed = 8
+		r, err := experiment.Run(t.Context(), e, late)
+		if must.Err(t, err, "a metric changed the predictions"); len(r) != 0 {
+			t.Errorf("%d results", len(r))
+		}
 	}
+	for _, change := range []func(p *experiment.Predictions){
+		func(p *experiment.Predictions) { slices.Sort(p.Sets[0].Mean[0]) }, func(p *experiment.Predictions) { slices.Sort(p.Sets[0].Energies[1].Mean) },
+		func(p *experiment.Predictions) { slices.Sort(p.Sets[0].PerExample["mine"]) },
+		func(p *experiment.Predictions) { p.Metrics["rmse"] = 0 }, func(p *experiment.Predictions) { p.Unit *= 2 },
+	} {
+		refused(e, change)
+	}
+	e.Task.AfterTraining = nil
+	refused(e, func(p *experiment.Predictions) { slices.Sort(p.Sets[0].Targets) }) // which replicas share
 }
 
 // A stored result gets the metrics that it lacks from its predictions.
@@ -96,7 +108,7 @@ func TestStoredResultIsMeasured(t *testing.T) {
 	}
 }
 
-// An experiment that is listed twice has one result, and its metrics must be the same. A metric that fits nothing says so.
+// An experiment that is listed twice has one result, and its metrics must be the same. A metric that fits nothing is refused before training.
 func TestListedTwice(t *testing.T) {
 	e, ctx := small(baselines.Deterministic{}), context.Background()
 	if r := must.Get(experiment.Run(ctx, e, e))(t); len(r) != 1 || r[0].Metrics["rmse"] == 0 {
@@ -107,9 +119,16 @@ func TestListedTwice(t *testing.T) {
 	must.GetErr(experiment.Run(ctx, e, named))(t, "it is the same experiment as that of the method")
 	must.GetErr(experiment.Run(ctx, e, with(e, constant("mine", 7))))(t, "listed twice, with other Task.Metrics")
 	for want, metric := range map[string]experiment.Metric{
-		`the metric fits none of the 1 sets ["test"]`: experiment.Classification, `two metrics have the name "`: experiment.Regression,
+		`the metric fits none of the 1 sets ["test"]`: experiment.SetMetric(func(*experiment.Prediction) bool { return false }, nil),
+		`two metrics have the name "`:                 experiment.Regression,
 	} {
 		must.GetErr(experiment.Run(ctx, with(e, metric)))(t, want)
+	}
+	late := with(e, experiment.Classification)
+	late.Seed = 8
+	r, err := experiment.Run(ctx, e, late)
+	if must.Err(t, err, "that Task.Metrics[1] measures"); len(r) != 0 {
+		t.Errorf("%d results", len(r))
 	}
 }
 

@@ -220,10 +220,12 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 	return all, nil
 }
 
-// hash is a hash of all numbers of all sets.
+// hash is a hash of all numbers of the predictions.
 func (p *Predictions) hash() uint64 {
 	h := fnv.New64a()
+	fmt.Fprint(h, p.Unit, p.Zero, p.Diverged, p.Metrics)
 	for _, s := range p.Sets {
+		fmt.Fprint(h, s.Width, s.LastConvolution)
 		spec.WriteData(h, s.Set, train.Dataset{Targets: s.Targets, Labels: s.Labels})
 		for _, list := range slices.Concat(s.Mean, s.Std, s.NoiseStd, s.Outputs, s.Parameters, [][]float64{s.Probabilities, s.MutualInformation, s.LogLikelihood}) {
 			spec.WriteData(h, "", train.Dataset{Targets: list})

@@ -303,7 +303,7 @@ func (e Experiment) ownData() bool {
 	case Table, Arrays:
 		return true
 	}
-	return spec.Outside(e.Task.Data)
+	return spec.IsCustom(e.Task.Data)
 }
 
 // checkSource says what is wrong with a source, as far as it knows without reading data.

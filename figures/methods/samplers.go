@@ -24,12 +24,12 @@ import (
 )
 
 // LaplaceSampler predicts by baselines.Laplace of the last layer of a trained network without noise, the dense layer at the scope
-// "output": a regression in closed form, and classes by the probit approximation. The network is that of the Layers with the same
+// "output": a regression in closed form, and classes by the probit approximation. The network is the Layers' with the same
 // settings and seed.
 type LaplaceSampler struct {
-	// PriorPrecision is that of baselines.Laplace; 0 takes the one with the largest marginal likelihood.
+	// PriorPrecision is as in baselines.Laplace; 0 takes the one with the largest marginal likelihood.
 	PriorPrecision float64
-	// Draws, if not 0, predicts by so many draws of the last layer, each of which is one function, in the place of both.
+	// Draws, if not 0, predicts by so many draws of the last layer, each one function, instead of both.
 	Draws int
 }
 
@@ -216,7 +216,7 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 	swag, failed, of := baselines.SWAG{Rank: s.Rank}, error(nil), e
 	of.Recipe.Schedule = thenConstant{e.Recipe.Schedule, s.Start}
 	members, err := experiment.FitOne(ctx, of, d, progress, func(m *nets.Model, at train.Progress) {
-		if at.Step*at.Epochs%at.Steps == 0 && at.Epoch > e.Recipe.PretrainEpochs+s.first(e) { // an epoch ends
+		if at.EndsEpoch() && at.Epoch > e.Recipe.PretrainEpochs+s.first(e) {
 			var all []float64
 			for _, v := range spec.Trained(m.Store) {
 				values, _, err := params.Values(m.Store, v.Path())

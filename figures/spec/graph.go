@@ -152,13 +152,13 @@ func batches(batch, n int) []int {
 	return all
 }
 
-// update adds to a graph the updates by optimizers from outside this module.
+// update adds to a graph the updates by custom optimizers.
 func update(settings train.Settings, s *model.Scope, trained []*model.Variable, values, gradients []*graph.Node) {
 	for phase, groups := range [][]train.Group{settings.PretrainGroups, settings.Groups} {
 		state := s.In("update_%d", phase)
 		for i, v := range trained {
 			g := slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(v.Path(), params.RoleOf(v, s.Store())) })
-			if g >= 0 && Outside(groups[g].Optimizer) {
+			if g >= 0 && IsCustom(groups[g].Optimizer) {
 				rate := graph.Scalar(values[i].Graph(), values[i].DType(), 0.5)
 				groups[g].Optimizer.Update(state.In("%s", model.EscapeScopeName(v.Path())), values[i], gradients[i], rate, graph.AddScalar(rate, 2.5))
 			}
@@ -169,11 +169,11 @@ func update(settings train.Settings, s *model.Scope, trained []*model.Variable, 
 // mostAnswers is about how many answers of an Order or Augmentation are in a digest: those for all epochs, or evenly spaced ones.
 const mostAnswers = 1_000_000
 
-// Answers is a digest of what the parts of settings from outside this module answer for n training examples: the rates of all steps,
+// Answers is a digest of what the custom parts of settings answer for n training examples: the rates of all steps,
 // and the order and the augmentation of the examples.
 func Answers(s train.Settings, n int, seed uint64) string {
 	h := sha256.New()
-	if Outside(s.Schedule) {
+	if IsCustom(s.Schedule) {
 		total := cmp.Or(s.Epochs, s.PretrainEpochs) * ((n-1)/s.BatchSize + 1)
 		for t := range total {
 			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(s.Schedule.Rate(t, total))))
@@ -181,10 +181,10 @@ func Answers(s train.Settings, n int, seed uint64) string {
 	}
 	epochs := s.PretrainEpochs + s.Epochs
 	for epoch := 0; epoch < epochs; epoch += 1 + epochs*n/mostAnswers {
-		if Outside(s.Order) {
+		if IsCustom(s.Order) {
 			fmt.Fprintln(h, s.Order.Of(seed, epoch, n))
 		}
-		for image := 0; image < n && Outside(s.Augmentation); image++ {
+		for image := 0; image < n && IsCustom(s.Augmentation); image++ {
 			top, left, flip := s.Augmentation.Draw(seed, epoch, image)
 			fmt.Fprintln(h, top, left, flip)
 		}

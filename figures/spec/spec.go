@@ -48,12 +48,12 @@ func Text(t Tree) string {
 	return string(text)
 }
 
-// Of is the tree of a value that has a name, by which errors call it. outside says that a type or function in it is from outside
-// this module.
-func Of(value any, name string) (t Tree, outside bool, err error) {
+// Of is the tree of a value that has a name, by which errors call it. custom says that it has a custom
+// type or function (IsCustom).
+func Of(value any, name string) (t Tree, custom bool, err error) {
 	var w writer
 	t, err = w.tree(reflect.ValueOf(value), name)
-	return t, w.outside, err
+	return t, w.custom, err
 }
 
 // TextOf is the JSON of a value with its type's name, such as a likelihood; "null" if it has none.
@@ -63,7 +63,7 @@ func TextOf(value any) string {
 }
 
 // Key is a digest of a value and of what it points to, which takes a fraction of the time of Of: values with equal keys have equal
-// trees, unless there is something from outside this module. It is nil for what has a map, a channel or a list too long to write out.
+// trees, unless something is custom. It is nil for what has a map, a channel or a list too long to write out.
 func Key(value any) any {
 	text, is := appendKey(nil, reflect.ValueOf(value), 0)
 	if !is {
@@ -87,7 +87,7 @@ func appendKey(text []byte, v reflect.Value, depth int) (_ []byte, is bool) {
 			word(1)
 		}
 		return appendKey(text, v.Elem(), depth+1)
-	case kind == reflect.Func, (kind == reflect.Map || kind == reflect.Chan) && v.IsNil(): // a function has a name, or is from outside
+	case kind == reflect.Func, (kind == reflect.Map || kind == reflect.Chan) && v.IsNil(): // a function has a name, or is custom
 		word(uint64(v.Pointer()))
 	case kind == reflect.String:
 		word(uint64(v.Len()))
@@ -125,8 +125,8 @@ const deepest = 100
 // A writer makes trees.
 type writer struct {
 	depth   int
-	display bool // all fields are there, with their names in Go, and so are the names of what is from outside this module
-	outside bool // whether there was something from outside
+	display bool // all fields are there, with their names in Go, and so are the names of custom types
+	custom  bool // whether something was custom
 }
 
 func (w *writer) tree(v reflect.Value, path string) (Tree, error) {
@@ -139,8 +139,8 @@ func (w *writer) tree(v reflect.Value, path string) (Tree, error) {
 	}
 	if v.IsValid() && v.CanInterface() {
 		if f, is := v.Interface().(nets.Func); is && v.Kind() == reflect.Struct {
-			own := Outside(f.Build)
-			w.outside = w.outside || own
+			own := IsCustom(f.Build)
+			w.custom = w.custom || own
 			switch {
 			case own && !w.display:
 				f.Name = ""
@@ -229,8 +229,8 @@ func (w *writer) interfaceTree(v reflect.Value, path string) (Tree, error) {
 	if !is {
 		fields = map[string]Tree{"value": inner}
 	}
-	own := outsideType(held.Type())
-	w.outside = w.outside || own
+	own := customType(held.Type())
+	w.custom = w.custom || own
 	if fields["type"], err = typeName(held, path); err != nil || own && !w.display {
 		fields["type"] = "own"
 	}
@@ -346,28 +346,28 @@ func Digest(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Outside says whether a value has a type from outside this module, a function whether it is from there itself. Tests are outside,
+// IsCustom says whether a value has a type from outside this module, a function whether it is from there itself. Tests are custom,
 // and nil is not.
-func Outside(value any) bool {
+func IsCustom(value any) bool {
 	v := reflect.ValueOf(value)
 	if !v.IsValid() {
 		return false
 	}
 	if v.Kind() == reflect.Func && !v.IsNil() {
-		return outside(runtime.FuncForPC(v.Pointer()).Name())
+		return customName(runtime.FuncForPC(v.Pointer()).Name())
 	}
-	return outsideType(v.Type())
+	return customType(v.Type())
 }
 
-func outsideType(t reflect.Type) bool {
+func customType(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t.PkgPath() != "" && outside(t.PkgPath())
+	return t.PkgPath() != "" && customName(t.PkgPath())
 }
 
-// outside is for the path of a package, or the full name of a function.
-func outside(name string) bool {
+// customName is IsCustom for the path of a package, or the full name of a function.
+func customName(name string) bool {
 	return !strings.HasPrefix(name, modulePrefix) || strings.HasSuffix(name, "_test") || strings.Contains(name, "_test.")
 }
 

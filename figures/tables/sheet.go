@@ -186,7 +186,7 @@ type Mean struct {
 	Best string // among the cells of a rank, with all of their runs, the best is bold; "" for none
 }
 
-// Over returns the mean with other experiments in the place of its own.
+// Over returns the mean over other experiments.
 func (m Mean) Over(list experiment.Experiments) Mean {
 	m.Of = list
 	return m
@@ -212,7 +212,7 @@ type Tested struct {
 	Mean
 	Other     Mean
 	Family    string // tests of one Family, and of one Sheet, hold together
-	Shown     bool   // the difference is shown in the place of the mean
+	Shown     bool   // the difference is shown, not the mean
 	NoVerdict bool
 }
 

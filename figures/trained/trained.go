@@ -66,7 +66,7 @@ func (s Scale) Check() error {
 		return fmt.Errorf("the inputs have the shape %v; its numbers must be positive", s.Shape)
 	case !(s.Unit >= 0):
 		return fmt.Errorf("the Unit is %g; it must be positive", s.Unit)
-	case s.Inputs != nil && (len(s.Inputs.Mean) != size || len(s.Inputs.Std) != size) || s.Columns != nil && len(s.Columns) > size:
+	case s.Inputs != nil && (len(s.Inputs.Mean) != size || len(s.Inputs.Std) != size) || s.Columns != nil && s.Columns.Width() != size:
 		return fmt.Errorf("the inputs of shape %v have a Scaler or Columns for another number of inputs", s.Shape)
 	case s.Inputs != nil && slices.ContainsFunc(s.Inputs.Std, func(std float64) bool { return !(std > 0) }):
 		return fmt.Errorf("the Scaler of the inputs has the deviations %v; all must be positive", s.Inputs.Std)
@@ -150,6 +150,9 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	if metadata[formatKey] != format || json.Unmarshal([]byte(metadata[scaleKey]), &head) != nil || head.Shape == nil {
 		return fail(errors.New("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
 	}
+	if err := head.Check(); err != nil {
+		return fail(fmt.Errorf("the file is damaged: %w", err))
+	}
 	head.Unit = cmp.Or(head.Unit, 1)
 	o := &Opened{named: named, scale: head.Scale}
 	if was, is := head.Likelihood, spec.TextOf(l); was != is && was != "" {
@@ -186,6 +189,9 @@ func loaded(backend compute.Backend, network nets.Network, l likelihood.Likeliho
 	m, err := nets.New(backend, network, l, 1)
 	if err == nil {
 		err = checkpoint.SetTensors(m.Store, named)
+	}
+	if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(named)), func(t *tensors.Tensor) bool { return t.DType() == dtypes.Float64 }) {
+		m.DType = dtypes.Float64
 	}
 	return m, err
 }

@@ -1,13 +1,16 @@
 package trained_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -16,6 +19,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -28,23 +32,35 @@ import (
 // A network that was trained without an experiment answers in the units of the data, too. A file for all replicas is refused.
 func TestSave(t *testing.T) {
 	file, network, backend := filepath.Join(t.TempDir(), "mine.safetensors"), nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{4}}, must.Get(gobackend.New(""))(t)
-	m := must.Get(nets.New(backend, network, likelihood.Gaussian{}, 1))(t)
-	x := nets.Rows([]float64{-1, 0, 1}, 1)
-	want := must.Get(predict.Sample(t.Context(), m, x, predict.Options{Samples: 1}))(t).Mean[0]
 	s := trained.Scale{Shape: []int{1}, Inputs: &datasets.Scaler{Mean: []float64{5}, Std: []float64{2}}, Unit: 10, Zero: 3}
-	must.Do(t, trained.Save(file, m, likelihood.Gaussian{}, s, nil))
-	o := must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
-	for i, a := range must.Get(o.PredictAll(t.Context(), [][]float64{{3}, {5}, {7}}))(t) {
-		must.Near(t, a.Mean, 10*want[i]+3, 1e-5, "the answer")
+	var m *nets.Model
+	var o *trained.Opened
+	for dtype, near := range map[dtypes.DType]float64{dtypes.Float32: 1e-5, dtypes.Float64: 1e-12} {
+		m = must.Get(nets.New(backend, network, likelihood.Gaussian{}, 1))(t)
+		m.DType = dtype
+		want := must.Get(predict.Sample(t.Context(), m, nets.Rows([]float64{-1, 0, 1}, 1), predict.Options{Samples: 1}))(t).Mean[0]
+		must.Do(t, trained.Save(file, m, likelihood.Gaussian{}, s, nil))
+		o = must.Get(trained.Open(file, network, likelihood.Gaussian{}))(t)
+		for i, a := range must.Get(o.PredictAll(t.Context(), [][]float64{{3}, {5}, {7}}))(t) {
+			must.Near(t, a.Mean, 10*want[i]+3, near, "the answer")
+		}
 	}
 	must.GetErr(o.PredictAll(t.Context(), append(slices.Repeat([][]float64{{3}}, 4098), []float64{math.NaN()})))(t, "counted from input 4096: input 2, feature 0 is NaN")
 	for want, wrong := range map[string]trained.Scale{
 		"the Unit is -1": {Unit: -1}, "for another number of inputs": {Shape: []int{2}, Inputs: s.Inputs}, "must be positive": {Shape: []int{0}},
-		"the deviations [0]": {Shape: []int{1}, Inputs: &datasets.Scaler{Mean: []float64{0}, Std: []float64{0}}},
+		"Columns for another number":                             {Shape: []int{1}, Columns: datasets.Columns{{Name: "wood", Categories: []string{"ash", "oak"}}}},
+		"the deviations [0]":                                     {Shape: []int{1}, Inputs: &datasets.Scaler{Mean: []float64{0}, Std: []float64{0}}},
 		"weights has the shape [1 4] in the model, and [2 4] in": {Shape: []int{2}},
 	} {
 		must.Err(t, trained.Save(file, m, likelihood.Gaussian{}, wrong, nil), want)
 	}
+	named, metadata, err := checkpoint.ReadTensors(file)
+	must.Do(t, err)
+	metadata["scale"] = strings.Replace(metadata["scale"], `"Std":[2]`, `"Std":[0]`, 1)
+	var damaged bytes.Buffer
+	must.Do(t, checkpoint.EncodeTensors(&damaged, named, metadata))
+	must.Do(t, os.WriteFile(file, damaged.Bytes(), 0o600))
+	must.GetErr(trained.Open(file, network, likelihood.Gaussian{}))(t, "the file is damaged: the Scaler of the inputs has the deviations [0]")
 	must.Err(t, trained.Save(file, m, likelihood.KnownNoise{Std: 1}, s, nil), "is not the model's")
 	two := must.Get(nets.NewReplicas(backend, network, likelihood.Gaussian{}, 1, 2))(t)
 	must.Err(t, trained.Save(file, two, likelihood.Gaussian{}, s, nil), "2 replicas; save each of Model.Replica")

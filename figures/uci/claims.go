@@ -15,7 +15,7 @@ import (
 )
 
 // Claims are the paper's claims about UCI regression, each checked in several settings. Verdicts on single differences are
-// those of the table that has them. A method that diverged alone counts as significantly worse.
+// their tables'. A method that diverged alone counts as significantly worse.
 func Claims(x *tables.Index) (all []tables.Claim, err error) {
 	for _, kind := range []func(*tables.Index) ([]tables.Claim, error){claimsOfBest, claimsOfControls, claimsOfGaps, claimsOfStarts} {
 		claims, wrong := kind(x)

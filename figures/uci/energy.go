@@ -86,7 +86,7 @@ func withBounds(t report.Table) report.Table {
 func bound(d metrics.Difference) float64 { return max(math.Abs(d.Low), math.Abs(d.High)) }
 
 // meanDifference is the mean of the n differences in a column of a group's rows. These are of different inputs and so
-// independent: with the reach h_i of their intervals to each side, that of the mean is sqrt(sum h_i^2) / n, which is no
+// independent: with the reach h_i of their intervals to each side, the mean's is sqrt(sum h_i^2) / n, which is no
 // less than it has to be. The two loads of Energy have the same inputs, and are one, with the means of both differences and reaches.
 func meanDifference(t report.Table, group string, column int) (mean metrics.Difference, n int) {
 	var of, reaches, loads, loadReaches []float64

@@ -38,7 +38,7 @@ func observed(d, of train.Dataset, i int, target float64) train.Dataset {
 	return train.Dataset{Inputs: inputs, Targets: append(slices.Clip(d.Targets), target)}
 }
 
-// A Pool is a UCI data set of which at first only some training examples have targets, drawn at random for each split. The
+// A Pool is a UCI data set with targets for only some training examples at first, drawn at random for each split. The
 // set "pool" has the others, and "test" is the test part.
 type Pool struct {
 	Data  uci.Data
@@ -215,7 +215,7 @@ type Thompson struct {
 	Random bool
 	// Explore is the share of rounds with an action at random, as in epsilon-greedy choice.
 	Explore float64
-	// Learner, if not nil, trains and predicts in the place of the engine.
+	// Learner, if not nil, trains and predicts instead of the engine.
 	Learner experiment.Program
 }
 
@@ -336,7 +336,7 @@ func agents() []agent {
 	return append(agentsOf(compared), agent{Method: called(methods.Density, "random", "Random choice"), random: true})
 }
 
-// banditAgents are the agents of question 6: those of question 4, and the controls.
+// banditAgents are the agents of question 6: question 4's, and the controls.
 func banditAgents() []agent {
 	all := append(agents(), agent{Method: experiment.Method{
 		Key: "density-mean-actions", Name: "Density, mean energy of the actions", Layers: dul.Density{Energy: evenEnergy{Predicted: true}},

@@ -51,7 +51,7 @@ var gapGrids = []experiment.Grid{
 	{Title: "paper's text", Preset: uci.Paper, Seeds: gapSeeds}, {Title: "authors' code", Preset: uci.Released, Seeds: gapSeeds}, {Title: "Adam", Preset: uci.Adam, Seeds: gapSeeds},
 }
 
-// manySettings are those of question 9.
+// manySettings are question 9's.
 var manySettings = []experiment.Grid{
 	{Title: "authors' code", Preset: uci.Released, Seeds: manySeeds, Change: drawing(manyDraws)}, {Title: "Adam", Preset: uci.Adam, Seeds: manySeeds, Change: drawing(manyDraws)},
 }
@@ -205,7 +205,7 @@ var prose = report.ParseProse(proseText)
 type gapTable struct {
 	name, doc string
 	settings  []experiment.Grid
-	further   []string // whose medians count for all, in the place of gaps
+	further   []string // whose medians count for all, not gaps
 	others    []experiment.Method
 	all       string // the name of the last row
 	pooled    bool   // it alone is tested

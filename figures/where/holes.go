@@ -102,7 +102,7 @@ func together(sets [][]measuredSplit, measure func(m measuredSplit) float64) (d 
 }
 
 // holesTable answers question 11: for each setting and set of inputs the rank correlations, over its holes, of differences with the
-// holes' distance and energy, and their means, of which those of the difference to the mean energy are tested; and the medians.
+// holes' distance and energy, their means (tested for the difference to the mean energy) and the medians.
 func holesTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-holes", map[string]int{"Permutations": permutations, "Least": leastSets}), Down: true}
 	s.Legend = "▲ density gains with it, ▽ it loses, significant at 5% for the four tests together. No mark: not significant, or not tested."

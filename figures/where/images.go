@@ -25,7 +25,7 @@ import (
 )
 
 // halfImages are images of half the height and width. A pixel is the mean of the bytes of four, rounded; colours are
-// standardised by the means and deviations of the small training images. A set with labels is added to those of
+// standardised by the means and deviations of the small training images. A set with labels is added to
 // cifar.Images: the first training images, to see how far the network is from them on others.
 type halfImages struct{ cifar.Images }
 
@@ -229,7 +229,7 @@ func halfRuns(m experiment.Method, trainN, heldOut, epochs int, change func(e *e
 	}, m)
 }
 
-// fewRuns are those of question 10.
+// fewRuns are question 10's.
 func fewRuns(m experiment.Method) experiment.Experiments {
 	return halfRuns(m, fewTrainN, fewHeldOut, fewEpochs, func(e *experiment.Experiment) {
 		e.Preset, e.Task.Data = "where.Few", fewImages(e.Task.Data.(halfImages))
@@ -242,7 +242,7 @@ const allTrainN, allHeldOut, allEpochs = 44928, 5072, 30
 // allDecay is the weight decay of the log-variances of noise in question 12, that of the weights.
 const allDecay = 1e-4
 
-// noiseRates are the levels of noise of question 12: the learning rate of log-variances, in those of the weights.
+// noiseRates are the levels of noise of question 12: the learning rate of log-variances, relative to the weights'.
 var noiseRates = []struct {
 	name string
 	rate float64
@@ -264,8 +264,8 @@ func allRuns(m experiment.Method, level string, rate float64) experiment.Experim
 	})
 }
 
-// An imageStudy is question 10 or 12: the trainings of each method, of which the first is the plain network, and at some levels
-// of noise those of density layers and of their mean-energy control.
+// An imageStudy is question 10 or 12: the trainings of each method, the plain network first, then density layers and their
+// mean-energy control at some levels of noise.
 type imageStudy struct {
 	name     string // of its table
 	arms     []experiment.Experiments
@@ -344,13 +344,13 @@ const comparedScores = 5
 // accuracy, and in both if a run is missing.
 const leastInformation, leastGap, mostLost = 0.01, 0.1, 0.03
 
-// table answers the question: the mean scores of each method, and those of density layers less those of their mean-energy
-// control at both noise levels. The standard error of a difference d has two parts,
+// table answers the question: the mean scores of each method, and density layers' scores less their mean-energy
+// control's at both noise levels. The standard error of a difference d has two parts,
 //
 //	SE^2 = (B-1)/B sum_b (d_b - mean_b d_b)^2 + s^2 (1/n_a + 1/n_b),
 //
 // the first a jackknife over images, with d_b the difference without part b of B = 20, the second over trainings, with s^2 the
-// variance over seeds, pooled over the methods. Its quantiles are those of t with the degrees of freedom of the part that has
+// variance over seeds, pooled over the methods. Its quantiles are t's with the degrees of freedom of the part that has
 // fewer. Both levels are tested together (Holm).
 func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table(q.name, map[string]any{"Seeds": fewSeeds, "Corrupted": fewShown, "Least": leastInformation}), Down: true}
