@@ -258,7 +258,7 @@ func manySamples() experiment.Grid {
 }
 
 // drawnMethods are the methods in the picture of longer training.
-var drawnMethods = []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble, methods.Laplace, methods.SWAG}
+var drawnMethods = []experiment.Method{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
 
 // convergedMethods are the columns of convergedTable.
 var convergedMethods = slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods)
@@ -269,7 +269,7 @@ const fewSplits = 5
 // trainings are the rows of convergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on five splits,
 // without and with early stopping, which SWAG, the last, refuses.
 func trainings() []experiment.Grid {
-	small, all, few := On(SmallDatasets()...), convergedMethods, append([]experiment.Method{methods.Density}, drawnMethods...)
+	small, all, few := On(SmallDatasets()...), convergedMethods, slices.Concat([]experiment.Method{methods.Density}, drawnMethods, laterMethods)
 	return []experiment.Grid{
 		{Title: "100 epochs", Preset: Paper, Data: small, Methods: all},
 		{Title: "400 epochs", Preset: Long, Data: small, Methods: all},
