@@ -98,8 +98,8 @@ type group struct {
 	traits   Traits
 	cost     float64 // of training one experiment, in examples of a small network
 	images   bool
-	replicas bool             // whether its experiments can be replicas of one graph
-	answers  map[uintptr]bool // whether sets have the answers that Regression and Classification need
+	replicas bool // whether its experiments can be replicas of one graph
+	answers  bool // whether a set has targets or labels
 	line     groupLine
 	list     []*entry // none if the first one was refused
 }
@@ -177,7 +177,9 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		return nil
 	}
 	for i, metric := range e.Task.Metrics {
-		if has, known := g.answers[reflect.ValueOf(metric).Pointer()]; known && !has {
+		is := func(other Metric) bool { return reflect.ValueOf(metric).Pointer() == reflect.ValueOf(other).Pointer() }
+		classes := is(Classification)
+		if e.Method.Program == nil && (classes || is(Regression)) && (!g.answers || classes != isClassification(e.Task.Likelihood)) {
 			return fmt.Errorf("no set has the answers, or the kind of predictions, that Task.Metrics[%d] measures; leave it out", i)
 		}
 	}
@@ -229,13 +231,7 @@ func (g *group) inspect(e Experiment, d Data) (err error) {
 	} else {
 		g.replicas = e.takesReplicas()
 	}
-	if e.Method.Program == nil {
-		g.answers = map[uintptr]bool{
-			reflect.ValueOf(Regression).Pointer(): slices.ContainsFunc(d.Sets, func(s Set) bool { return s.Targets != nil }),
-			reflect.ValueOf(Classification).Pointer(): isClassification(e.Task.Likelihood) &&
-				slices.ContainsFunc(d.Sets, func(s Set) bool { return s.Labels != nil }),
-		}
-	}
+	g.answers = slices.ContainsFunc(d.Sets, func(s Set) bool { return s.Targets != nil || s.Labels != nil })
 	if e.Recipe.Coherent && (g.images || e.Method.IsProcess()) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -56,7 +57,7 @@ type Task struct {
 	Metrics []Metric `experiment:"-"`
 	// AfterTraining, if not nil, measures the trained networks, which are the members of an ensemble or one. metrics are kept
 	// with the predictions (Predictions.Metrics). perExample[set][name] has a number for each example of a set, [N], kept as
-	// Prediction.PerExample. It must not draw from the networks' noise if Recipe.SharedNoise is set. Only the name of a
+	// Prediction.PerExample; other sets and lengths are errors. It must not draw from the networks' noise if Recipe.SharedNoise is set. Only the name of a
 	// function of your own is part of the identity: a stored result keeps its numbers. A stored result without them is an
 	// error, since its networks are gone.
 	AfterTraining func(ctx context.Context, members []*nets.Model, d Data) (metrics map[string]float64, perExample map[string]map[string][]float64, err error) `experiment:"-"`
@@ -180,12 +181,8 @@ var ErrNotFinite = errors.New("the metric is not finite")
 
 // notFinite are the metrics that are infinite or NaN.
 func notFinite(metrics map[string]float64) map[string]float64 {
-	all := map[string]float64{}
-	for name, v := range metrics {
-		if !finite(v) {
-			all[name] = v
-		}
-	}
+	all := maps.Clone(metrics)
+	maps.DeleteFunc(all, func(_ string, v float64) bool { return finite(v) })
 	return all
 }
 

@@ -448,8 +448,15 @@ func (j *job) predict(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("Task.AfterTraining: %w", err)
 		}
-		first.predictions.Metrics, each = map[string]float64{}, found // not nil, which says that the networks were asked
-		maps.Copy(first.predictions.Metrics, numbers)
+		for set, lists := range found {
+			k := slices.IndexFunc(first.data.Sets, func(s Set) bool { return s.Name == set })
+			for name, list := range lists {
+				if k < 0 || len(list) != first.data.Sets[k].Len() {
+					return fmt.Errorf("Task.AfterTraining: %d numbers %q for the set %q; want one for each example of a set of the data", len(list), name, set)
+				}
+			}
+		}
+		first.predictions.Metrics, each = maps.Collect(maps.All(numbers)), found // not nil, which says that the networks were asked
 	}
 	drawn, err := j.draw(ctx)
 	if errors.Is(err, metrics.ErrValue) && len(j.list) == 1 {

@@ -56,8 +56,9 @@ func TestMetricThatIsNotFinite(t *testing.T) {
 // A metric that changes numbers would spoil those that come after it, and the store.
 func TestMetricThatChangesPredictions(t *testing.T) {
 	e := adapted(t, dul.Density{})
+	set, left := "test", 0
 	e.Task.AfterTraining = func(_ context.Context, _ []*nets.Model, d experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
-		return nil, map[string]map[string][]float64{"test": {"mine": slices.Clone(d.Sets[0].Targets)}}, nil
+		return nil, map[string]map[string][]float64{set: {"mine": slices.Clone(d.Sets[0].Targets[left:])}}, nil
 	}
 	refused := func(e experiment.Experiment, change func(p *experiment.Predictions)) {
 		e = with(e, func(p *experiment.Predictions) (map[string]float64, error) {
@@ -78,6 +79,10 @@ func TestMetricThatChangesPredictions(t *testing.T) {
 	} {
 		refused(e, change)
 	}
+	left = 1
+	must.GetErr(experiment.Run(t.Context(), e))(t, `Task.AfterTraining: 3 numbers "mine" for the set "test"`)
+	set, left = "other", 0
+	must.GetErr(experiment.Run(t.Context(), e))(t, `Task.AfterTraining: 4 numbers "mine" for the set "other"`)
 	e.Task.AfterTraining = nil
 	refused(e, func(p *experiment.Predictions) { slices.Sort(p.Sets[0].Targets) }) // which replicas share
 }

@@ -158,6 +158,12 @@ const logProbabilities, extraPrefix = "log_probabilities", "extra/"
 
 // encode writes the content of the file of predictions.
 func (p *Predictions) encode(w io.Writer) error {
+	z := gzip.NewWriter(w)
+	return errors.Join(p.write(z), z.Close())
+}
+
+// write writes the file of predictions without compression.
+func (p *Predictions) write(w io.Writer) error {
 	head := predictionsHead{Predictions: *p, Partial: p.partial}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
@@ -184,9 +190,7 @@ func (p *Predictions) encode(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	z := gzip.NewWriter(w)
-	err = checkpoint.EncodeTensors(z, named, map[string]string{formatKey: predictionsFormat, headKey: string(text)})
-	return errors.Join(err, z.Close())
+	return checkpoint.EncodeTensors(w, named, map[string]string{formatKey: predictionsFormat, headKey: string(text)})
 }
 
 // rest marks the one class of a row whose probability is not stored: it is 1 minus the others. Logarithms of probabilities

@@ -20,7 +20,6 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/spec"
 )
 
 // A Result has the metrics of one experiment, and where and how long it ran. See Store for how it is kept.
@@ -200,8 +199,7 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 		return nil, e.wrap(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
 	p.of(e)
-	before, all := p.hash(), map[string]float64{}
-	maps.Copy(all, p.Metrics)
+	before, all := p.hash(), maps.Collect(maps.All(p.Metrics))
 	for _, metric := range list {
 		var found map[string]float64
 		if err := attempt(func() (err error) { found, err = metric(p); return err }); err != nil {
@@ -220,23 +218,10 @@ func measure(e Experiment, p *Predictions, list []Metric) (map[string]float64, e
 	return all, nil
 }
 
-// hash is a hash of all numbers of the predictions.
+// hash is a hash of what a store keeps of the predictions.
 func (p *Predictions) hash() uint64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, p.Unit, p.Zero, p.Diverged, p.Metrics)
-	for _, s := range p.Sets {
-		fmt.Fprint(h, s.Width, s.LastConvolution)
-		spec.WriteData(h, s.Set, train.Dataset{Targets: s.Targets, Labels: s.Labels})
-		for _, list := range slices.Concat(s.Mean, s.Std, s.NoiseStd, s.Outputs, s.Parameters, [][]float64{s.Probabilities, s.MutualInformation, s.LogLikelihood}) {
-			spec.WriteData(h, "", train.Dataset{Targets: list})
-		}
-		for _, layer := range s.Energies {
-			spec.WriteData(h, layer.Layer, train.Dataset{Targets: layer.Mean})
-		}
-		for _, name := range slices.Sorted(maps.Keys(s.PerExample)) {
-			spec.WriteData(h, name, train.Dataset{Targets: s.PerExample[name]})
-		}
-	}
+	fmt.Fprint(h, attempt(func() error { return p.write(h) })) // an error counts too
 	return h.Sum64()
 }
 

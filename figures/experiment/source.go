@@ -299,11 +299,9 @@ func (e Experiment) checked(d Data) (_ Data, err error) {
 
 // ownData says whether the data are the user's, and not a data set of this module.
 func (e Experiment) ownData() bool {
-	switch e.Task.Data.(type) {
-	case Table, Arrays:
-		return true
-	}
-	return spec.IsCustom(e.Task.Data)
+	_, table := e.Task.Data.(Table)
+	_, arrays := e.Task.Data.(Arrays)
+	return table || arrays || spec.IsCustom(e.Task.Data)
 }
 
 // checkSource says what is wrong with a source, as far as it knows without reading data.

@@ -281,8 +281,8 @@ func (s *Store) addOnce(name string, head, line, beginning []byte) error {
 // fileName is the name of the file for results of a group: the names of its task and preset, in letters that file names
 // can have. Only for people does it matter which file a row is in.
 func fileName(g groupLine) string {
-	words := strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	name := strings.Join(words, "-")
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	name := strings.Join(strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), other), "-")
 	if name == "" || name+csvExtension == runsName {
 		name = "results"
 	}
