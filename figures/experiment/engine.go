@@ -177,9 +177,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		return nil
 	}
 	for i, metric := range e.Task.Metrics {
-		is := func(other Metric) bool { return reflect.ValueOf(metric).Pointer() == reflect.ValueOf(other).Pointer() }
-		classes := is(Classification)
-		if e.Method.Program == nil && (classes || is(Regression)) && (!g.answers || classes != isClassification(e.Task.Likelihood)) {
+		if classes := same(metric, Classification); e.Method.Program == nil && (classes || same(metric, Regression)) && (!g.answers || classes != isClassification(e.Task.Likelihood)) {
 			return fmt.Errorf("no set has the answers, or the kind of predictions, that Task.Metrics[%d] measures; leave it out", i)
 		}
 	}
@@ -188,7 +186,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
 			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
 		}
-		if !slices.EqualFunc(one.Task.Metrics, e.Task.Metrics, func(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }) {
+		if !slices.EqualFunc(one.Task.Metrics, e.Task.Metrics, same) {
 			return errors.New("it is listed twice, with other Task.Metrics; list it once, with all of them")
 		}
 		if a := one.Method.Name; a != e.Method.Name {
@@ -207,6 +205,8 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	g.list, r.order = append(g.list, one), append(r.order, one)
 	return nil
 }
+
+func same(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
 // imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example
 // costs a small network, as for UCI, about 0.018 ms.
