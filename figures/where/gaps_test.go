@@ -95,9 +95,9 @@ func exhibit(t *testing.T, name string) tables.Exhibit {
 func TestRuns(t *testing.T) {
 	const gaps, holes = 13 + 8 + 8 + 8 + 11 + 6, 12 * (6*10 + 5 + 3)
 	for name, want := range map[string]int{
-		"where-gaps": 3 * 3 * gaps * gapSeeds, "where-gap-methods": 4 * 3 * gaps * gapSeeds, "where-gaps-others": 6*2*(8+16+9)*otherSeeds + 6*2*gaps*gapSeeds, "where-gaps-draws": 2 * 2 * gaps * manySeeds,
-		"where-posterior": 3 * exactSplits, "where-exact": 3*exactSplits + 3*7*exactSplits*exactSeeds, "where-posterior-gaps": 19, "where-exact-places": (4*exactSeeds + 1) * (13 + 6),
-		"where-holes": 2 * 4 * holes, "where-holes-methods": 2 * 3 * holes, "where-functions": 6 * 7 * 20, "where-decisions": 6 * 7 * decisionSeeds, "where-bandit": 18*furtherSeeds + 3*placeSeeds,
+		"where-gaps": 3 * 3 * gaps * gapSeeds, "where-gap-methods": 6 * 3 * gaps * gapSeeds, "where-gaps-others": 8*2*(8+16+9)*otherSeeds + 8*2*gaps*gapSeeds, "where-gaps-draws": 2 * 2 * gaps * manySeeds,
+		"where-posterior": 3 * exactSplits, "where-exact": 3*exactSplits + 3*9*exactSplits*exactSeeds, "where-posterior-gaps": 19, "where-exact-places": (4*exactSeeds + 1) * (13 + 6),
+		"where-holes": 2 * 4 * holes, "where-holes-methods": 2 * 3 * holes, "where-functions": 8 * 7 * 20, "where-decisions": 6 * 9 * decisionSeeds, "where-bandit": 18*furtherSeeds + 3*placeSeeds,
 	} {
 		list := exhibit(t, name).Runs()
 		if distinct := len(list.Distinct()); len(list) != want || distinct != want {
