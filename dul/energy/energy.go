@@ -168,8 +168,8 @@ func leadOf(h *graph.Node) []int {
 	return append([]int{}, h.Shape().Dimensions[:h.Rank()-2]...)
 }
 
-// lowestVariance is the least variance of a feature in an energy model: a hundredth of the deviation of a
-// standardised input.
+// lowestVariance is the least variance of a feature in an energy model. Its root is a hundredth of a standardised
+// input's deviation.
 //
 // It is as large as this for the sake of Rank1Mixture. The quadratic form of a component is a difference of two sums
 // of squares over the variance; with 1e-8, which training reaches where inputs are constant, as two of Naval are, its

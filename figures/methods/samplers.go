@@ -24,8 +24,8 @@ import (
 )
 
 // LaplaceSampler predicts by baselines.Laplace of the last layer of a trained network without noise, the dense layer at the scope
-// "output": a regression in closed form, and classes by the probit approximation. The network is the Layers' with the same
-// settings and seed.
+// "output": a regression in closed form, and classes by the probit approximation. The network has the
+// Layers, settings and seed.
 type LaplaceSampler struct {
 	// PriorPrecision is as in baselines.Laplace; 0 takes the one with the largest marginal likelihood.
 	PriorPrecision float64
@@ -237,7 +237,10 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 		}
 		w, err := swag.Draw(rng.NormFloat64)
 		if err == nil {
-			err = errors.Join(setParameters(m, w), remakeStatistics(ctx, m, d.Train.Inputs, e.Recipe.BatchSize))
+			err = setParameters(m, w)
+		}
+		if err == nil {
+			err = remakeStatistics(ctx, m, d.Train.Inputs, e.Recipe.BatchSize)
 		}
 		for _, set := range d.Sets {
 			if err == nil && !e.Recipe.SharedNoise {
