@@ -66,11 +66,12 @@ func All() []experiment.Method {
 	}
 }
 
-// AfterTraining are the methods that act after the training of a plain network, Laplace and SWAG. They were added when the others had
-// been compared. They predict by so many functions; 0 stands for Laplace's closed form and SWAG's 30 networks.
+// AfterTraining are Laplace and SWAG, which act after the training of a plain network. They were added when the others had been
+// compared. They predict by so many draws; with 0 they are Laplace and SWAG as they stand.
 func AfterTraining(draws int) []experiment.Method {
-	laplace, swag := Laplace, SWAG
-	laplace.Program, swag.Program = LaplaceSampler{Draws: draws}, SWAGSampler{Start: 0.5, Rank: 20, Draws: cmp.Or(draws, 30)}
+	laplace, swag, sampler := Laplace, SWAG, SWAG.Program.(SWAGSampler)
+	sampler.Draws = cmp.Or(draws, sampler.Draws)
+	laplace.Program, swag.Program = LaplaceSampler{Draws: draws}, sampler
 	return []experiment.Method{laplace, swag}
 }
 
