@@ -92,7 +92,7 @@ func textSettings(wide bool) settings {
 	return paper
 }
 
-// codeSettings are the authors' code's, which takes the text's rates for the Wide ResNet.
+// codeSettings are the settings of the authors' code. For the Wide ResNet it takes the text's rates.
 func codeSettings(wide bool) settings {
 	s := released
 	if wide {

@@ -17,7 +17,7 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// comparedNumbers are the scores that are compared; if scaled, those of crossScaled probabilities.
+// comparedNumbers are the scores that are compared. If scaled, they are computed from crossScaled probabilities.
 func comparedNumbers(scaled bool) []tables.Number {
 	if scaled {
 		return []tables.Number{nll, ece}
@@ -253,7 +253,7 @@ type comparedCell struct {
 }
 
 // against compares rows with the reference among them by numbers; the reference comes first.
-// Without a reference there are none. Verdicts are the tests'. If only one of two methods diverged, with some seed,
+// Without a reference there are none. Verdicts come from the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
 func against(family *tables.Family[comparedCell], all []comparedRow, numbers []tables.Number) (compared []comparedRow) {
 	at := slices.IndexFunc(all, func(c comparedRow) bool { return c.reference && len(c.runs) > 0 })

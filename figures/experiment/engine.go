@@ -206,6 +206,7 @@ func (r *run) add(ctx context.Context, e Experiment, identity string) error {
 	return nil
 }
 
+// same says whether two metrics are one function.
 func same(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
 // imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example

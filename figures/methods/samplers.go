@@ -24,8 +24,8 @@ import (
 )
 
 // LaplaceSampler predicts by baselines.Laplace of the last layer of a trained network without noise, the dense layer at the scope
-// "output": a regression in closed form, and classes by the probit approximation. The network has the
-// Layers, settings and seed.
+// "output": a regression in closed form, and classes by the probit approximation. The network is trained
+// with the experiment's Layers, settings and seed.
 type LaplaceSampler struct {
 	// PriorPrecision is as in baselines.Laplace; 0 takes the one with the largest marginal likelihood.
 	PriorPrecision float64

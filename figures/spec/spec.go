@@ -48,8 +48,8 @@ func Text(t Tree) string {
 	return string(text)
 }
 
-// Of is the tree of a value that has a name, by which errors call it. custom says that it has a custom
-// type or function (IsCustom).
+// Of is the tree of a value. Errors call the value by the name. custom says whether a type or function in it is custom
+// (IsCustom).
 func Of(value any, name string) (t Tree, custom bool, err error) {
 	var w writer
 	t, err = w.tree(reflect.ValueOf(value), name)

@@ -248,8 +248,7 @@ func (t Test[K]) Text() string {
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
-// Sentence lists tests of a metric for which neither high nor low is better. It calls significant differences lower or
-// higher.
+// Sentence lists tests of a metric with no better direction. It calls significant differences lower or higher.
 func (tests Tests[K]) Sentence() string {
 	var parts []string
 	for _, t := range tests {

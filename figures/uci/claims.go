@@ -14,8 +14,8 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// Claims are the paper's claims about UCI regression, each checked in several settings. Verdicts on single differences are
-// their tables'. A method that diverged alone counts as significantly worse.
+// Claims are the paper's claims about UCI regression, each checked in several settings. Verdicts on single differences come
+// from the tables that show them. A method that diverged alone counts as significantly worse.
 func Claims(x *tables.Index) (all []tables.Claim, err error) {
 	for _, kind := range []func(*tables.Index) ([]tables.Claim, error){claimsOfBest, claimsOfControls, claimsOfGaps, claimsOfStarts} {
 		claims, wrong := kind(x)

@@ -27,7 +27,7 @@ type hyperparameters struct {
 	noise     float64 // how strong the method's noise is at the start; 0 for a method without noise
 }
 
-// String is what tables show, such as "adam 0.03".
+// String returns the text in tables, such as "adam 0.03".
 func (c hyperparameters) String() string {
 	if c.noise == 0 {
 		return c.optimizer

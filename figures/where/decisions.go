@@ -79,7 +79,7 @@ type Acquisition struct {
 	Trainings, Add int
 	// Random adds examples at random instead.
 	Random bool
-	// Learner, if not nil, trains and predicts in the place of the engine.
+	// Learner, if not nil, trains and predicts instead of the engine.
 	Learner experiment.Program
 }
 

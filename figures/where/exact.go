@@ -32,8 +32,8 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-// exactSplits and exactSeeds are the numbers of splits of each problem, and of seeds of each method on each of them, and exactDraws
-// that of its draws.
+// exactSplits, exactSeeds and exactDraws are the numbers of splits of each problem, of seeds of each method on each split, and of
+// draws of a prediction.
 const exactSplits, exactSeeds, exactDraws = 3, 10, 500
 
 // An exactProblem is a regression whose posterior is drawn by Hamiltonian Monte Carlo.
