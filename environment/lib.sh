@@ -391,11 +391,12 @@ set_up() {
   check_python
   mkdir -p "$state"
   lock
+  # Before the first part starts: no moment is left in which Ctrl-C would leave it behind.
+  trap 'for job in $(jobs -p); do kill -TERM -- "-$job" 2>/dev/null || true; done; exit 130' INT TERM
   beside set_up_python
   jobs+=($!)
   beside set_up_go
   jobs+=($!)
-  trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null || true; done; exit 130' INT TERM
   for job in "${jobs[@]}"; do wait "$job" || status=1; done
   trap - INT TERM
   ((status == 0)) || exit 1

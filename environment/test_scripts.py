@@ -167,12 +167,13 @@ class SetUp(Scripts):
 
     STUBS = "check_go() { go_version=x; }; check_python() { :; }; enter() { :; }; register_kernel() { echo registered; }; "
 
+    SLOW = "set -o functrace; trap 'sleep .02' DEBUG; "
+
     def test_a_part_that_fails(self):
         # Bash has something to say of a job that ends while the next one is being started: this leaves it the time.
-        slow = "set -o functrace; trap 'sleep .02' DEBUG; "
         for python, go in (("fail broken", "echo go"), ("echo python", "fail broken")):
             with self.subTest(python=python):
-                done = self.bash(f"{self.STUBS} set_up_python() {{ {python}; }}; set_up_go() {{ {go}; }}; {slow} set_up; echo entered")
+                done = self.bash(f"{self.STUBS} set_up_python() {{ {python}; }}; set_up_go() {{ {go}; }}; {self.SLOW} set_up; echo entered")
                 self.assertEqual((done.returncode, done.stderr), (1, "error: broken\n"))
                 self.assertNotIn("registered", done.stdout)
                 self.assertNotIn("entered", done.stdout)
@@ -180,7 +181,8 @@ class SetUp(Scripts):
     def test_an_interruption(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):
-                parts = "set_up_python() { sleep 61.25; }; set_up_go() { echo started; sleep 61.25; }; set_up; echo entered"
+                # It comes when the second part has started, and slowly what follows the start.
+                parts = f"set_up_python() {{ sleep 61.25; }}; set_up_go() {{ echo started; sleep 61.25; }}; {self.SLOW} set_up; echo entered"
                 script = f'set -euo pipefail; source "{HERE}/lib.sh"; state="{self.folder}/state"; {self.STUBS} {parts}'
                 process = subprocess.Popen(
                     ["bash", "-c", script], stdout=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
