@@ -79,7 +79,7 @@ func Over(reference experiment.Result, list []experiment.Result) (report.Figure,
 	}
 	low, high := less(under.quantile(0.025)), less(under.quantile(0.975))
 	return panels{
-		name: "over", results: list, columns: 4, right: 20, below: 10, axes: stripAxes,
+		name: "over", results: list, columns: 3, right: 20, below: 10, axes: stripAxes,
 		draw: func(p *plot.Plot, i int) error {
 			r, name := runs[i+1], map[int]string{0: reference.Method}[i]
 			p.X.Label.Text, p.Y.Label.Text, p.Legend.Top, p.Legend.Left = "x", "f − exact mean", true, true

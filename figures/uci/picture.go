@@ -37,7 +37,7 @@ const nllAxis = "difference of NLL (nats)"
 func convergedFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-converged", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption = prose.Caption("uci-converged picture", nil)
-	drawn, lengths := drawnMethods, trainings()[:3]
+	drawn, lengths := slices.Concat(drawnMethods, laterMethods), trainings()[:3]
 	var marks []report.Mark
 	for i, m := range drawn {
 		mark := report.MarkOf(m.Name, i)

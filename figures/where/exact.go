@@ -85,6 +85,9 @@ func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error
 // exactMethods are the methods that are compared with the posterior, density first.
 var exactMethods = slices.Concat(compared, []experiment.Method{{Key: methods.MFVI.Key, Name: methods.MFVI.Name, Layers: scaledMFVI{initStd}}})
 
+// exactLater stand beside them, and are not tested.
+var exactLater = methods.AfterTraining(exactDraws)
+
 // initStd is the standard deviation of noise at the start.
 const initStd = 0.01
 
@@ -97,7 +100,7 @@ func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node 
 }
 
 // everyGapMethods are the methods of question 7, density first.
-var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5), times(2), times(3)}, methods.AfterTraining(exactDraws))
+var everyGapMethods = slices.Concat(exactMethods, []experiment.Method{times(1.5), times(2), times(3)}, exactLater)
 
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
@@ -307,7 +310,7 @@ func exactTable(x *tables.Index) (report.Table, error) {
 			for _, m := range exactMethods[1:] {
 				add(m.Name, p.runs(m), density)
 			}
-			for _, m := range methods.AfterTraining(exactDraws) {
+			for _, m := range exactLater {
 				add(m.Name, p.runs(m), nil)
 			}
 		}
@@ -361,7 +364,7 @@ var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 func exactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
-	for _, m := range exactMethods {
+	for _, m := range slices.Concat(exactMethods, exactLater) {
 		drawn = append(drawn, cubic.grid(1, nil).Of(cubic.data, m)[0])
 	}
 	list := x.Results(drawn)
