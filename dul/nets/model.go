@@ -179,14 +179,19 @@ func (m *Model) Check() error {
 	return nil
 }
 
-// Replica returns a model without replicas that has the parameters and running statistics of replica r. For a model
-// without replicas, Replica(0) returns the model itself. It is an error if r is out of range.
+// Replica returns the Copy of replica r. For a model without replicas, Replica(0) returns the model itself.
 func (m *Model) Replica(r int) (*Model, error) {
+	if m.Replicas == 0 && r == 0 {
+		return m, nil
+	}
+	return m.Copy(r)
+}
+
+// Copy returns a model without replicas that has the present parameters and running statistics of replica r, 0 for a model
+// without replicas. Training m further does not change it. It is an error if r is out of range.
+func (m *Model) Copy(r int) (*Model, error) {
 	if r < 0 || r >= m.Count() {
 		return nil, fmt.Errorf("the model has %d replicas, and no replica %d", m.Replicas, r)
-	}
-	if m.Replicas == 0 {
-		return m, nil
 	}
 	one, err := New(m.Backend, m.Network, m.Likelihood, m.Seeds()[r])
 	if err != nil {
@@ -201,8 +206,8 @@ func (m *Model) Replica(r int) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		size := len(values) / m.Replicas
-		set, err := params.Set(one.Store, v.Path(), params.FromFloat64(shapes.Make(shape.DType, shape.Dimensions[1:]...), values[r*size:][:size]))
+		size := len(values) / m.Count()
+		set, err := params.Set(one.Store, v.Path(), params.FromFloat64(shapes.Make(shape.DType, shape.Dimensions[len(m.LeadingAxes()):]...), values[r*size:][:size]))
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/environment/must"
 )
 
@@ -26,6 +27,15 @@ func TestConformalIntervals(t *testing.T) {
 		"the level of conformal intervals is 1":   func() error { _, _, err := seen.ConformalIntervals(seen, targets, 1); return err },
 		"3 targets to calibrate by":               func() error { _, _, err := seen.ConformalIntervals(seen, targets[:3], 0.5); return err },
 		"the prediction does not know its Likeli": func() error { _, _, err := seen.ConformalIntervals(&Prediction{}, targets, 0.5); return err },
+		"target at input 1 is 0;": func() error {
+			_, _, err := of([]float64{1, 2}, []float64{1, 0}, []float64{1, 0}).ConformalIntervals(seen, targets, 0.5)
+			return err
+		},
+		"target at input 0 is +Inf": func() error {
+			heavy := &Prediction{Likelihood: likelihood.StudentT{Nu: 2}, Parameters: [][]float64{{0, 0}}, Width: 2}
+			_, _, err := heavy.ConformalIntervals(heavy, targets[:1], 0.5)
+			return err
+		},
 	} {
 		must.Err(t, fails(), want)
 	}

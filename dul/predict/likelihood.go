@@ -38,8 +38,7 @@ func (p *Prediction) NLL(targets []float64, labels []int, unit float64) (float64
 
 // LogDensities returns log p(y_i | x_i) of the targets, [N, columns] row-major, or of the labels, [N]; the other is
 // nil. The result, [N], is the logarithm of the mean over the samples, in nats and the units of the training targets. A
-// likelihood that has only an NLL is evaluated by the model that made the prediction, with the likelihood's present
-// parameters. It is an error with likelihood.Quantiles.
+// likelihood that has only an NLL is evaluated with the parameters that it had when the prediction was made. It is an error with likelihood.Quantiles.
 func (p *Prediction) LogDensities(targets []float64, labels []int) ([]float64, error) {
 	switch {
 	case (targets == nil) == (labels == nil):
@@ -85,15 +84,10 @@ func saysNoMore(l likelihood.Likelihood) bool {
 	return true
 }
 
-// byModel are LogDensities by the model: with replicas by that one of them which made the prediction.
-func (p *Prediction) byModel(targets []float64, labels []int) (_ []float64, err error) {
-	defer p.model.Lock()()
+// byModel are LogDensities by the model.
+func (p *Prediction) byModel(targets []float64, labels []int) ([]float64, error) {
 	m := p.model
-	if m.Replicas > 0 {
-		if m, err = m.Replica(p.replica); err != nil {
-			return nil, err
-		}
-	}
+	defer m.Lock()()
 	n := len(p.Outputs[0]) / p.Width
 	var answers *tensors.Tensor
 	switch {
@@ -148,12 +142,13 @@ func logMeanExp(logs [][]float64) []float64 {
 //
 //	m(x) ± q s(x),   q the ceil((n + 1) level)-th smallest |y_i - m(x_i)| / s(x_i) of n examples to calibrate by.
 //
-// m and s are the mean and the standard deviation of the predictive distribution. calibration is a prediction by the same
-// model at inputs that were not trained on, with these targets. If its examples and the new one are exchangeable, the
-// interval contains the new target with at least the probability level, whatever the model. This holds on average over
-// inputs and calibration examples, not at each input, and not for other inputs, as in a hole of the data. With fewer
-// than level/(1 - level) examples intervals are infinite. Targets and intervals are in the units of training. It is an error
-// if level is not between 0 and 1, if numbers of examples differ, or if there are no moments (Predictive).
+// m and s are the mean and the standard deviation of the predictive distribution, with the observation noise. calibration is a
+// prediction by the same model at inputs that were not trained on, nor used to choose an epoch or a setting, with these targets,
+// [n]. If its examples and the new one are exchangeable, the interval contains the new target with at least the probability
+// level, whatever the model. This holds on average over inputs and calibration examples, not at each input, and not for other
+// inputs, as in a hole of the data. With fewer than level/(1 - level) examples intervals are infinite. Targets and intervals
+// are in the units of training. It is an error if level is not between 0 and 1, if numbers of examples differ, if there are no
+// moments (Predictive), or if an s is not positive and finite, as of likelihood.StudentT with Nu <= 2.
 func (p *Prediction) ConformalIntervals(calibration *Prediction, targets []float64, level float64) (low, high []float64, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, fmt.Errorf("the level of conformal intervals is %g; it must be between 0 and 1", level)
@@ -180,11 +175,16 @@ func (p *Prediction) ConformalIntervals(calibration *Prediction, targets []float
 	return low, high, nil
 }
 
-// moments returns the predictive distribution's mean and standard deviation.
+// moments returns the predictive distribution's mean and standard deviation, which is positive and finite.
 func (p *Prediction) moments() (mean, std []float64, err error) {
 	d, err := p.Predictive()
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		mean, std, err = d.Moments()
 	}
-	return d.Moments()
+	for i, s := range std {
+		if !(s > 0) || math.IsInf(s, 1) {
+			return nil, nil, fmt.Errorf("the standard deviation of the target at input %d is %g; conformal intervals need one that is positive and finite", i, s)
+		}
+	}
+	return mean, std, err
 }

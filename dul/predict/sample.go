@@ -117,9 +117,8 @@ type Prediction struct {
 	// is the paper's score for inputs unlike the training data.
 	LastConvolution int
 
-	// Of a likelihood that says no more than its NLL: the model, and with replicas which one it was, or the members of an ensemble.
+	// Of a likelihood that says no more than its NLL: a copy of the model as it was, or the members of an ensemble.
 	model   *nets.Model
-	replica int
 	members []*Prediction
 }
 
@@ -308,7 +307,9 @@ func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found [
 		total = max(total, x.Len())
 		one := &Prediction{Likelihood: p.model.Likelihood, LastConvolution: -1}
 		if saysNoMore(one.Likelihood) {
-			one.model, one.replica = p.model, r
+			if one.model, err = p.model.Copy(r); err != nil {
+				return nil, err
+			}
 		}
 		found = append(found, one)
 	}

@@ -411,11 +411,16 @@ func (j *job) heldOut(ctx context.Context, m *nets.Model, options predict.Option
 // predictionOf is a prediction of a set beside its answers.
 func predictionOf(set Set, p *predict.Prediction) (s Prediction, err error) {
 	s = Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels, Prediction: *p}
+	return s, s.keepDensities()
+}
+
+// keepDensities sets the LogLikelihood of a likelihood that has only an NLL.
+func (p *Prediction) keepDensities() (err error) {
 	_, quantiles := p.Likelihood.(likelihood.Quantiles)
-	if p.Outputs != nil && p.Probabilities == nil && !quantiles && (set.Targets != nil || set.Labels != nil) {
-		s.LogLikelihood, err = p.LogDensities(set.Targets, set.Labels)
+	if p.Outputs != nil && p.LogLikelihood == nil && p.Probabilities == nil && !quantiles && (p.Targets != nil || p.Labels != nil) {
+		p.LogLikelihood, err = p.Prediction.LogDensities(p.Targets, p.Labels)
 	}
-	return s, err
+	return err
 }
 
 // options are the settings of all predictions.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )
@@ -15,8 +16,8 @@ import (
 type Program interface {
 	// Check returns an error for invalid settings of the Program, or an experiment that it cannot carry out, before training.
 	Check(e Experiment) error
-	// Run returns the Sets and Metrics of the predictions. An error that wraps train.ErrDiverged marks the experiment as
-	// diverged. The settings of e.Task.Likelihood are in the data's own unit (likelihood.Rescaler), although the targets of d
+	// Run returns the Sets and Metrics of the predictions. An error that wraps train.ErrDiverged or metrics.ErrValue marks the
+	// experiment as diverged. The settings of e.Task.Likelihood are in the data's own unit (likelihood.Rescaler), although the targets of d
 	// may be standardised. Call progress with the part that is done, from 0 to 1.
 	Run(ctx context.Context, e Experiment, d Data, progress func(done float64, note string)) (*Predictions, error)
 }
@@ -27,7 +28,7 @@ func (j *job) carryOutBy(ctx context.Context, program Program) error {
 	d.by = j
 	p, err := program.Run(ctx, e.Experiment, d, j.report)
 	switch {
-	case errors.Is(err, train.ErrDiverged):
+	case errors.Is(err, train.ErrDiverged), errors.Is(err, metrics.ErrValue):
 		e.predictions.diverge(err.Error())
 	case err != nil:
 		return err
@@ -36,6 +37,9 @@ func (j *job) carryOutBy(ctx context.Context, program Program) error {
 	default:
 		p.Experiment, p.Split, p.Unit, p.Zero = e.id, e.Split, e.data.Unit, e.data.Zero
 		e.predictions = p
+		for i := range p.Sets {
+			_ = p.Sets[i].keepDensities() // a metric that needs them says why there are none
+		}
 	}
 	return nil
 }

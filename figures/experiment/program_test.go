@@ -9,6 +9,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -29,7 +30,7 @@ func (s said) Run(_ context.Context, e experiment.Experiment, d experiment.Data,
 	}
 	progress(0.5, "half of it")
 	numbers := map[string]float64{"part": 1 / float64(s.Parts), "seed": float64(e.Seed), "examples": float64(d.Train.Len())}
-	return &experiment.Predictions{Metrics: numbers}, map[string]error{"diverges": train.ErrDiverged, "gives up": errors.New("it gave up")}[s.Fails]
+	return &experiment.Predictions{Metrics: numbers}, map[string]error{"diverges": train.ErrDiverged, "is infinite": metrics.ErrValue, "gives up": errors.New("it gave up")}[s.Fails]
 }
 
 // deciding are experiments by a Program, one for each split.
@@ -60,8 +61,10 @@ func TestProgram(t *testing.T) {
 
 // What diverges is noted, and what else fails is an error that names it.
 func TestProgramFails(t *testing.T) {
-	if r := must.Get(experiment.Run(context.Background(), deciding(said{1, "diverges"})...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 {
-		t.Errorf("a program that diverged has the numbers %v", r.Metrics)
+	for _, fails := range []string{"diverges", "is infinite"} {
+		if r := must.Get(experiment.Run(context.Background(), deciding(said{1, fails})...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 {
+			t.Errorf("a program that %s has the numbers %v", fails, r.Metrics)
+		}
 	}
 	measured := deciding(said{Parts: 1})[0]
 	measured.Task.Metrics = []experiment.Metric{experiment.Regression}

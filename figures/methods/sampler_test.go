@@ -97,6 +97,12 @@ func TestLastLayer(t *testing.T) {
 		"a layer above": func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node {
 			return l.Dense(s.In("last"), l.Dense(s.In("output"), x, 3), n)
 		},
+		"a factor that starts at 1": func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node {
+			return graph.Mul(l.Dense(s.In("output"), x, n), params.New(s, x, "factor", params.Weight, params.Constant(1), 1, 1))
+		},
+		"a path that starts at 0": func(l nets.Layers, s *model.Scope, x *graph.Node, n int) *graph.Node {
+			return graph.Add(l.Dense(s.In("output"), x, n), graph.Mul(graph.Sin(x), params.New(s, x, "factor", params.Weight, params.Constant(0), 1, 1)))
+		},
 	} {
 		task := sines(0)
 		task.Network = nets.Func{Name: name, Build: build}
@@ -121,6 +127,29 @@ func TestSWAGSampler(t *testing.T) {
 	bounded.Layers = baselines.SpectralNormed{}
 	if found := ran(t, 0, 50, bounded)[0].Metrics; !(found[experiment.MetricRMSE] < 0.7) {
 		t.Errorf("layers with a bound have %v", found)
+	}
+}
+
+// onlyNLL is likelihood.Gaussian without its moments.
+type onlyNLL struct{}
+
+func (onlyNLL) Outputs() int { return 1 }
+
+func (onlyNLL) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return likelihood.Gaussian{}.NLL(s, outputs, targets)
+}
+
+// Each draw has its own parameters of a likelihood that has only an NLL, and a store keeps its densities.
+func TestSWAGOfOwnLikelihood(t *testing.T) {
+	want, task, store := ran(t, 0, 50, SWAG)[0].Metrics[experiment.MetricNLL], sines(0), &experiment.Store{Folder: t.TempDir()}
+	task.Likelihood = onlyNLL{}
+	for range 2 {
+		task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
+			nll, err := p.Sets[0].NLL(p.Unit)
+			return map[string]float64{"nll": nll}, err
+		}}
+		list := must.Get(task.Experiments(experiment.Adam(50, 20, 0.03), 1, SWAG))(t)
+		must.Near(t, must.Get(experiment.Engine{Store: store}.Run(t.Context(), list...))(t)[0].Metrics["nll"], want, 1e-6, "the NLL")
 	}
 }
 

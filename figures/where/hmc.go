@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/spec"
@@ -61,9 +60,6 @@ func (h hmcProgram) Run(ctx context.Context, e experiment.Experiment, d experime
 	}
 	p := new(experiment.Predictions)
 	p.Sets, p.Metrics, err = h.sample(ctx, members, d, nets.SeedOf(e.Seed, e.Split, len(members)), progress)
-	if errors.Is(err, metrics.ErrValue) {
-		err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
-	}
 	return p, err
 }
 
