@@ -80,7 +80,7 @@ func (l Laplace) posterior(features []float64, width int, weights []float64, out
 	case params.NotFinite(features) >= 0 || params.NotFinite(weights) >= 0:
 		return nil, errors.New("baselines.Laplace: features or weights are not finite: has the training diverged?")
 	}
-	p := &LastLayer{PriorPrecision: l.PriorPrecision, width: width, weights: mat.NewDense(width+1, outputs, weights)}
+	p := &LastLayer{PriorPrecision: l.PriorPrecision, width: width, weights: mat.NewDense(width+1, outputs, slices.Clone(weights))}
 	size := len(weights)
 	sum := mat.NewSymDense(size, nil)
 	phi := p.phi(features)

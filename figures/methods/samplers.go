@@ -131,7 +131,8 @@ func lastLayer(m *nets.Model) (layer []float64, outputs int, err error) {
 }
 
 // withoutLastLayer is an experiment's network that returns the input of its last layer. It is an error if the untrained network
-// changes this layer's outputs. The layer has large weights here, so that a bound, such as baselines.SpectralNormed's, is an error too.
+// changes this layer's outputs, also with other parameters, as a trained factor that starts at 1, or with large weights of the
+// layer, as a bound such as baselines.SpectralNormed's.
 func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment.Data) (nets.Network, error) {
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	backend, backendErr := spec.Backend()
@@ -146,20 +147,37 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	if _, err := predict.Sample(ctx, m.With(network), x, one); err != nil { // initialises the weights
 		return nil, err
 	}
-	layer, outputs, err := lastLayer(m)
-	if err == nil {
-		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
-		floats.Scale(1000, layer[:v.Shape().Size()])
-		err = v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()]))
-	}
-	whole, wholeErr := predict.Sample(ctx, m.With(network), x, one)
-	features, bareErr := predict.Sample(ctx, m.With(bare), x, one)
-	if errors.Join(err, wholeErr, bareErr) == nil && whole.Width == outputs {
+	linear := func() bool {
+		layer, outputs, err := lastLayer(m)
+		whole, wholeErr := predict.Sample(ctx, m.With(network), x, one)
+		features, bareErr := predict.Sample(ctx, m.With(bare), x, one)
+		if errors.Join(err, wholeErr, bareErr) != nil || whole.Width != outputs {
+			return false
+		}
 		last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
-		if err == nil {
-			if linear, _ := last.Moments(features.Outputs[0]); floats.Distance(linear, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1)) {
-				return bare, nil
-			}
+		if err != nil {
+			return false
+		}
+		mean, _ := last.Moments(features.Outputs[0])
+		return floats.Distance(mean, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1))
+	}
+	w, err := parameters(m)
+	rng := rand.New(rand.NewPCG(1, 0))
+	for i, v := range w {
+		w[i] += 0.1 * (1 + rng.Float64()) * cmp.Or(v, 1)
+	}
+	if err := errors.Join(err, setParameters(m, w)); err != nil {
+		return nil, err
+	}
+	if linear() {
+		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
+		layer, _, _ := lastLayer(m)
+		floats.Scale(1000, layer[:v.Shape().Size()])
+		if err := v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()])); err != nil {
+			return nil, err
+		}
+		if linear() {
+			return bare, nil
 		}
 	}
 	return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), do nothing with its result, and take layers that do not bound its weights", e.Task.Network, nets.HeadScope)
@@ -217,12 +235,9 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 	of.Recipe.Schedule = thenConstant{e.Recipe.Schedule, s.Start}
 	members, err := experiment.FitOne(ctx, of, d, progress, func(m *nets.Model, at train.Progress) {
 		if at.EndsEpoch() && at.Epoch > e.Recipe.PretrainEpochs+s.first(e) {
-			var all []float64
-			for _, v := range spec.Trained(m.Store) {
-				values, _, err := params.Values(m.Store, v.Path())
-				all, failed = append(all, values...), errors.Join(failed, err)
-			}
-			swag.Add(all)
+			w, err := parameters(m)
+			failed = errors.Join(failed, err)
+			swag.Add(w)
 		}
 	})
 	if err := errors.Join(err, failed); err != nil {
@@ -257,6 +272,15 @@ func (s SWAGSampler) Run(ctx context.Context, e experiment.Experiment, d experim
 		}
 	}
 	return predicted(d, func(set experiment.Set) (*predict.Prediction, error) { return predict.Ensemble(drawn[set.Name]...) })
+}
+
+// parameters are all that are trained, one after the other.
+func parameters(m *nets.Model) (all []float64, err error) {
+	for _, v := range spec.Trained(m.Store) {
+		values, _, failed := params.Values(m.Store, v.Path())
+		all, err = append(all, values...), errors.Join(err, failed)
+	}
+	return all, err
 }
 
 // setParameters gives the model the parameters of a draw.
