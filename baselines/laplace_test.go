@@ -2,6 +2,7 @@ package baselines_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"densityuncertainty/baselines"
@@ -66,6 +67,13 @@ func TestLaplaceRefuses(t *testing.T) {
 	must.GetErr(baselines.Laplace{}.Regression(x, 2, x[:2], 1))(t, "and 2 weights for 1 outputs")
 	must.GetErr(baselines.Laplace{}.Regression(nan, 2, x[:3], 1))(t, "are not finite")
 	must.GetErr(baselines.Laplace{}.Regression(x, 2, make([]float64, 3), 1))(t, "set PriorPrecision")
+	w := slices.Clone(x[:3])
+	last := must.Get(baselines.Laplace{}.Regression(x, 2, w, 1))(t)
+	w[0] = 100 // is the caller's
+	if mean, _ := last.Moments(x[:2]); mean[0] != 8 {
+		t.Errorf("the mean is %g", mean[0])
+	}
+	must.Panic(t, func() { last.Probit(x[:3]) }, "3 features of width 2")
 }
 
 func TestSWAGMatchesNumPy(t *testing.T) {
@@ -89,5 +97,7 @@ func TestSWAGMatchesNumPy(t *testing.T) {
 	var one baselines.SWAG
 	one.Add([]float64{1})
 	must.GetErr(one.Draw(nil))(t, "needs at least 2")
+	one.Add([]float64{math.Inf(1)})
+	must.GetErr(one.Draw(func() float64 { return 0 }))(t, "parameter 0 of a draw is ")
 	must.Panic(t, func() { one.Add(nil) }, "0 parameters, and before there were 1")
 }

@@ -131,6 +131,9 @@ func TestRefused(t *testing.T) {
 			ten.N, ten.X, ten.Y = 10, ten.X[:20], ten.Y[:10]
 			e.Task.Data = experiment.Table{Set: ten, HeldOut: 0.89}
 		}, "with HeldOut 0.89 the training part of split 0 has 1 rows to train on and 8 to test"},
+		{"no part to calibrate by", small(none), func(e *experiment.Experiment) {
+			e.Task.Data = experiment.Table{Set: smallTable("mine"), Calibration: true}
+		}, "Calibration without HeldOut"},
 		{"noise without a unit", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.KnownNoise{Std: 1, Standardised: 1} }, "set one of them"},
 		{"data that panic", small(none), func(e *experiment.Experiment) { e.Task.Data = panicking{} }, "index out of range [0] with length 0, at "},
 		{"a network without the layers", density, func(e *experiment.Experiment) {

@@ -67,6 +67,9 @@ type Table struct {
 	RawTargets bool
 	// HeldOut is the part of the training examples, from 0 to 1, that is held out for early stopping.
 	HeldOut float64
+	// Calibration predicts the held-out part as the set "calibration", for conformal intervals
+	// (predict.Prediction.ConformalIntervals), instead of keeping it for early stopping.
+	Calibration bool
 }
 
 // leastExamples are enough for a training part, a test part and a held-out part.
@@ -89,6 +92,8 @@ func (t Table) Check() error {
 		return errors.New("experiment.Table has Parts and a Count; Parts are the splits, so leave Count out")
 	case !(t.HeldOut >= 0 && t.HeldOut < 1):
 		return fmt.Errorf("experiment.Table has HeldOut %g; it is a part of the training examples, from 0 to below 1", t.HeldOut)
+	case t.Calibration && t.HeldOut == 0:
+		return errors.New("experiment.Table has Calibration without HeldOut; set HeldOut to the part of the training examples to calibrate by, such as 0.2")
 	case t.Classes > 0 && t.RawTargets:
 		return errors.New("experiment.Table has Classes and RawTargets; labels are never standardised, so leave RawTargets out")
 	}
@@ -116,6 +121,7 @@ type tableIdentity struct {
 	Classes               int
 	RawTargets            bool
 	HeldOut               float64
+	Calibration           bool
 	Examples, FeatureSize int
 	Parts                 []datasets.Split
 }
@@ -123,7 +129,7 @@ type tableIdentity struct {
 // Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
 // there are changes none of them.
 func (t Table) Identity() spec.Identity {
-	v := tableIdentity{Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut, Parts: t.Parts}
+	v := tableIdentity{Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut, Calibration: t.Calibration, Parts: t.Parts}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
 		v.Data = Digest(Set{"training", train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}})
@@ -158,6 +164,9 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 			}
 			part.Targets = nil
 		}
+	}
+	if t.Calibration {
+		d.Sets, d.HeldOut = append(d.Sets, Set{"calibration", d.HeldOut}), train.Dataset{}
 	}
 	return d, nil
 }

@@ -147,20 +147,6 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	if _, err := predict.Sample(ctx, m.With(network), x, one); err != nil { // initialises the weights
 		return nil, err
 	}
-	linear := func() bool {
-		layer, outputs, err := lastLayer(m)
-		whole, wholeErr := predict.Sample(ctx, m.With(network), x, one)
-		features, bareErr := predict.Sample(ctx, m.With(bare), x, one)
-		if errors.Join(err, wholeErr, bareErr) != nil || whole.Width != outputs {
-			return false
-		}
-		last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
-		if err != nil {
-			return false
-		}
-		mean, _ := last.Moments(features.Outputs[0])
-		return floats.Distance(mean, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1))
-	}
 	w, err := parameters(m)
 	rng := rand.New(rand.NewPCG(1, 0))
 	for i, v := range w {
@@ -169,18 +155,29 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	if err := errors.Join(err, setParameters(m, w)); err != nil {
 		return nil, err
 	}
-	if linear() {
-		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
-		layer, _, _ := lastLayer(m)
-		floats.Scale(1000, layer[:v.Shape().Size()])
-		if err := v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()])); err != nil {
-			return nil, err
+	refused := fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), do nothing with its result, and take layers that do not bound its weights", e.Task.Network, nets.HeadScope)
+	for _, factor := range []float64{1, 1000} {
+		layer, outputs, err := lastLayer(m)
+		if err != nil {
+			return nil, refused
 		}
-		if linear() {
-			return bare, nil
+		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
+		floats.Scale(factor, layer[:v.Shape().Size()])
+		err = v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()]))
+		whole, wholeErr := predict.Sample(ctx, m.With(network), x, one)
+		features, bareErr := predict.Sample(ctx, m.With(bare), x, one)
+		if errors.Join(err, wholeErr, bareErr) != nil || whole.Width != outputs {
+			return nil, refused
+		}
+		last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
+		if err != nil {
+			return nil, refused
+		}
+		if mean, _ := last.Moments(features.Outputs[0]); !(floats.Distance(mean, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1))) {
+			return nil, refused
 		}
 	}
-	return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), do nothing with its result, and take layers that do not bound its weights", e.Task.Network, nets.HeadScope)
+	return bare, nil
 }
 
 // SWAGSampler predicts by networks that are drawn from baselines.SWAG. After the part Start of the training steps the learning

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/spec"
 )
@@ -140,11 +139,7 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	if d.HeldOut || d.Calibration {
 		held = heldOutPart
 	}
-	found, err := experiment.Table{Set: set, Parts: splits, HeldOut: held}.Load(ctx, split)
-	if d.Calibration {
-		found.Sets, found.HeldOut = append(found.Sets, experiment.Set{Name: calibrationSet, Dataset: found.HeldOut}), train.Dataset{}
-	}
-	return found, err
+	return experiment.Table{Set: set, Parts: splits, HeldOut: held, Calibration: d.Calibration}.Load(ctx, split)
 }
 
 // read reads the data set and makes the training and test parts of its splits. Year may be downloaded; the context lets Ctrl-C
