@@ -251,6 +251,9 @@ func (p exactProblem) posteriors() (all []*experiment.Predictions, err error) {
 	for _, e := range p.posterior() {
 		r, _ := x.Find(e)
 		posterior, err := r.Predictions()
+		if err == nil && !posterior.Diverged && posterior.Sets[0].Mean == nil { // the repository keeps the cubic's curves
+			err = experiment.ErrNoPredictions
+		}
 		if errors.Is(err, experiment.ErrNoPredictions) {
 			err = fmt.Errorf("where: %v: %w; draw the posterior: reproduce run where-posterior (for question 7 where-posterior-gaps), and if its row is stored already, with another --store, whose files of predictions belong into figures/runs", e, err)
 		}
