@@ -187,12 +187,9 @@ const bfloat16Key = "/conv_bfloat16"
 // also in gradients and energies, and add up in the backend's precision. Parameters, activations and everything else
 // keep their type. InFullPrecision is not affected, which the energy of energy.Rank1Mixture uses. On the pure Go
 // backend it has no effect. Call it before the first layer.
-func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
+func UseBFloat16(g *graph.Graph) { *params.OfGraph[bool](g, bfloat16Key) = true }
 
-func usesBFloat16(g *graph.Graph) bool {
-	_, found := model.GetGraphParam(g, bfloat16Key)
-	return found
-}
+func usesBFloat16(g *graph.Graph) bool { return *params.OfGraph[bool](g, bfloat16Key) }
 
 // A Spec describes a convolutional layer.
 type Spec struct {

@@ -270,7 +270,7 @@ func (f family) copies(g geometry, n int) fixtures.Array {
 	if f.images {
 		dims := slices.Clone(g.x)
 		dims[1] = 1
-		return fixtures.Copies(fixtures.Random(newRand(), dims...), n)
+		return copies(fixtures.Random(newRand(), dims...), n)
 	}
 	return fixtures.Matrix(n, g.x[1], fixtures.Random(newRand(), 1, g.x[1]).Repeated(n).Values...)
 }
@@ -471,4 +471,10 @@ func checkReplicas(t testing.TB, layers nets.Layers, features int) {
 			fixtures.Compare(t, fmt.Sprintf("replica %d, result %d", r, i), got, want.Array, 1e-13)
 		}
 	}
+}
+
+// copies are n copies of one image, [channels, 1, height, width], as a batch.
+func copies(x fixtures.Array, n int) fixtures.Array {
+	batch := fixtures.Array{Values: x.Repeated(n).Values, Dims: []int{n, x.Dims[0], x.Dims[2], x.Dims[3]}}
+	return batch.ChannelsFirst()
 }

@@ -37,6 +37,27 @@ func NewOutcomes(probs []float64, classes int, labels []int) Outcomes {
 	return o
 }
 
+// AURC returns the area under the risk-coverage curve (El-Yaniv and Wiener 2010, Geifman et al. 2019), 1/N sum_{k=1}^N
+// risk_k, where risk_k is the fraction of wrong answers among the k most confident examples. It is between 0 (no
+// errors) and 1; smaller is better. It depends on the accuracy too: a constant confidence gives 1 - accuracy. Examples
+// of equal confidence count by their average over all orders.
+//
+// For AURC alone, Confidence may be any score that is larger for answers that are trusted more, such as the negative
+// entropy.
+func (o Outcomes) AURC() float64 { return o.ranks().Sweep().aurc() }
+
+// AURCAt returns a function for Bootstrap that computes the AURC of a resample.
+func (o Outcomes) AURCAt() func(counts []float64) float64 { return o.ranks().At(Sweep.aurc) }
+
+// ranks are the wrong answers by confidence.
+func (o Outcomes) ranks() *Ranks {
+	wrong := make([]bool, len(o.Right))
+	for i, right := range o.Right {
+		wrong[i] = !right
+	}
+	return NewRanks(o.Confidence, wrong)
+}
+
 // check panics if a confidence is no probability.
 func (o Outcomes) check() {
 	same("right", len(o.Right), "confidence", len(o.Confidence))

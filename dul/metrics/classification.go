@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // MeanProbabilities returns the average of softmax(logits) over Monte Carlo samples: logits [M][N*C] gives [N*C]. This
@@ -47,7 +48,7 @@ func limitOf(row []float64) (logits []float64, total float64) {
 // Accuracy returns the fraction of examples whose most probable class is the label. Of equally probable classes the
 // first counts.
 func Accuracy(probs []float64, classes int, labels []int) float64 {
-	return Mean(eachOf(probs, classes, labels, func(p []float64, label int) float64 {
+	return stat.Mean(eachOf(probs, classes, labels, func(p []float64, label int) float64 {
 		switch {
 		case floats.HasNaN(p):
 			return math.NaN()
@@ -55,12 +56,12 @@ func Accuracy(probs []float64, classes int, labels []int) float64 {
 			return 1
 		}
 		return 0
-	}))
+	}), nil)
 }
 
 // CategoricalNLL returns the mean over the examples of -log p(label), in nats. It is +Inf if a label has probability 0.
 func CategoricalNLL(probs []float64, classes int, labels []int) float64 {
-	return Mean(CategoricalNLLs(probs, classes, labels))
+	return stat.Mean(CategoricalNLLs(probs, classes, labels), nil)
 }
 
 // CategoricalNLLs returns each example's -log p(label) in nats, [N]; +Inf if p(label) is 0.
@@ -70,7 +71,7 @@ func CategoricalNLLs(probs []float64, classes int, labels []int) []float64 {
 
 // Brier returns the mean of Briers over the examples, from 0 (certain and right) to 2 (certain and wrong).
 func Brier(probs []float64, classes int, labels []int) float64 {
-	return Mean(Briers(probs, classes, labels))
+	return stat.Mean(Briers(probs, classes, labels), nil)
 }
 
 // Briers returns each example's sum_c (p_c - [c = label])^2, [N] (Brier 1950).

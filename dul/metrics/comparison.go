@@ -126,9 +126,6 @@ func Midranks(values []float64) []float64 {
 	return ranks
 }
 
-// Mean returns the arithmetic mean.
-func Mean(values []float64) float64 { return stat.Mean(values, nil) }
-
 // Bootstrap returns the percentile interval of a number computed from test examples (Efron 1979). It evaluates f on
 // resamples of the examples, drawn with replacement, and returns bounds that contain the middle fraction level of the
 // values. The interval says how much the number would vary between test sets of this size; it does not contain the

@@ -143,7 +143,7 @@ func TestResamplesAreExact(t *testing.T) {
 		}
 		clear(positive) // what becomes of it afterwards does not matter
 		sweep := NewRanks(drawn, kinds).Sweep()
-		for name, number := range map[string]func(Sweep) float64{"AUROC": Sweep.AUROC, "AUPRC": Sweep.AUPRC, "AP": Sweep.AveragePrecision, "AURC": Sweep.AURC,
+		for name, number := range map[string]func(Sweep) float64{"AUROC": Sweep.AUROC, "AUPRC": Sweep.AUPRC, "AP": Sweep.AveragePrecision, "AURC": Sweep.aurc,
 			"FPR": func(s Sweep) float64 { return s.FPRAtTPR(0.95) }} {
 			at := ranks.At(number)
 			at(ones(n)) // leaves nothing behind

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/stat"
+
 	"densityuncertainty/dul/metrics"
 )
 
@@ -72,7 +74,7 @@ func ExampleMutualInformation() {
 	for _, p := range class1 {
 		members[0], members[1] = append(members[0], 0, 4*p-2), append(members[1], 0, 1-2*p)
 	}
-	fmt.Printf("mean: %.4f\n", metrics.Mean(metrics.MutualInformation(members[:], 2)))
+	fmt.Printf("mean: %.4f\n", stat.Mean(metrics.MutualInformation(members[:], 2), nil))
 	// Output: mean: 0.0704
 }
 
@@ -96,8 +98,8 @@ func ExampleSweep_FPRAtTPR() {
 	// Output: 0.8333
 }
 
-func ExampleAURC() {
-	fmt.Printf("%.4f\n", metrics.AURC(outcomes.Confidence, outcomes.Right))
+func ExampleOutcomes_AURC() {
+	fmt.Printf("%.4f\n", outcomes.AURC())
 	// Output: 0.2482
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
@@ -211,7 +213,7 @@ func TestEnergyOOD(t *testing.T) {
 	}
 	heldOut := energies("held_out")
 	energy := append(energies("in_dist"), energies("ood")...)
-	check1(t, a, "mu", exact)(Mean(heldOut))
+	check1(t, a, "mu", exact)(stat.Mean(heldOut, nil))
 	score := EnergyOOD(energy, heldOut)
 	check(t, a, "score", score, exact)
 }
@@ -250,7 +252,7 @@ func TestAURCAveragesOverOrders(t *testing.T) {
 		}
 		orders++
 	}
-	near(t, "AURC", []float64{AURC(confidence, right)}, []float64{total / orders})
+	near(t, "AURC", []float64{Outcomes{confidence, right}.AURC()}, []float64{total / orders})
 }
 
 // Lengths that do not match panic; undefined and NaN values give NaN.
@@ -297,11 +299,11 @@ func TestMistakesPanicAndNaNGivesNaN(t *testing.T) {
 	}
 	sweep, none := NewRanks(bad, kinds).Sweep(), NewRanks(half, make([]bool, 2)).Sweep()
 	for name, v := range map[string]float64{
-		"mean of nothing": Mean(nil), "RMSE": RMSE(bad, bad), "NLL": MonteCarloNLL([]float64{nan}, one, one, 1), "CRPS": MonteCarloCRPS([]float64{nan}, one, one, 1),
+		"RMSE": RMSE(bad, bad), "NLL": MonteCarloNLL([]float64{nan}, one, one, 1), "CRPS": MonteCarloCRPS([]float64{nan}, one, one, 1),
 		"coverage": MonteCarloCoverage([]float64{nan}, one, one, 0.9), "probabilities": MeanProbabilities([][]float64{{nan, 1}}, 2)[1], "accuracy": Accuracy([]float64{nan, 0.5}, 2, []int{1}),
 		"Brier": Brier([]float64{nan, 0.5}, 2, []int{1}), "largest": MaxProbability([]float64{0.5, nan}, 2)[0], "entropy": Entropy([]float64{0.5, nan}, 2)[0],
 		"ECE": Outcomes{bad, kinds}.ECE(10), "adaptive ECE": Outcomes{bad, kinds}.AdaptiveECE(2), "ECE floor": Outcomes{bad, kinds}.ECEFloor(10, 2, 0), "ECE of nothing": Outcomes{}.ECE(10),
-		"classwise ECE": ClasswiseECE([]float64{nan, 0.5}, 2, []int{1}, 10), "AUROC": sweep.AUROC(), "AUPRC": sweep.AUPRC(), "AP": sweep.AveragePrecision(), "FPR": sweep.FPRAtTPR(0.5), "AURC": sweep.AURC(), "confidence": NewOutcomes([]float64{nan, 1}, 2, []int{1}).Confidence[0], "rank": Midranks(bad)[2],
+		"classwise ECE": ClasswiseECE([]float64{nan, 0.5}, 2, []int{1}, 10), "AUROC": sweep.AUROC(), "AUPRC": sweep.AUPRC(), "AP": sweep.AveragePrecision(), "FPR": sweep.FPRAtTPR(0.5), "AURC": sweep.aurc(), "confidence": NewOutcomes([]float64{nan, 1}, 2, []int{1}).Confidence[0], "rank": Midranks(bad)[2],
 		"AUROC of one kind": none.AUROC(), "AUPRC of one kind": none.AUPRC(), "FPR of one kind": none.FPRAtTPR(0.5), "energy": EnergyOOD(bad, half)[0], "held out": EnergyOOD(half, bad)[0],
 		"difference": PairedDifference(bad, ones(3), 0, 0.9).P, "one replicate": BootstrapDifference(0, ones(1), 0.9).P, "Holm": Holm([]float64{0.1, nan})[0], "Spearman": Spearman(bad, bad),
 		"Spearman of a constant": Spearman(half, half), "low": low, "high": high, "Wasserstein": Wasserstein(bad, half), "total variation": TotalVariation(bad, half, 1),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // RMSE returns the root mean squared error sqrt(1/N sum_i (prediction_i - target_i)^2), in the unit of the targets. For
@@ -31,7 +32,7 @@ func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float
 		}
 		each[i] = math.Log(float64(len(mean))) - floats.LogSumExp(logs) + math.Log(targetStd)
 	}
-	return Mean(each)
+	return stat.Mean(each, nil)
 }
 
 // logNormal is the log density of N(mean, variance) at y. Of variance 0 it is the limit, infinite.
@@ -86,7 +87,7 @@ func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd floa
 		}
 		each[i] = targetStd * (toTarget/float64(samples) - apart(at, std)/2)
 	}
-	return Mean(each)
+	return stat.Mean(each, nil)
 }
 
 // apartByPairs is the mean of |X - X'| for two draws of the equal mixture of N(mean_m, std_m^2).
@@ -221,7 +222,7 @@ func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targ
 		}
 		each[k] = (math.Log(float64(len(mean)))-floats.LogSumExp(logs))/float64(len(group)) + math.Log(targetStd)
 	}
-	return Mean(each)
+	return stat.Mean(each, nil)
 }
 
 // dyadStream keeps dyads apart from other uses of a seed.

@@ -32,7 +32,7 @@ const (
 )
 
 // SetNoiseSource makes n the source of all noise in the graph g. The default is InGraph.
-func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
+func SetNoiseSource(g *graph.Graph, n NoiseSource) { *params.OfGraph[NoiseSource](g, noiseKey) = n }
 
 // Draw returns noise [..., rows, columns] from the graph's source, with the replica axes and type of like. If the rows
 // or columns belong to examples, each example's must be neighbours, so that Seeded can tell examples apart. If rows
@@ -55,14 +55,11 @@ func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *
 
 // SetCoherent asks for coherent draws in the graph g: all examples share the noise of a draw, so that it is one
 // function of the input.
-func SetCoherent(g *graph.Graph) { model.SetGraphParam(g, coherentKey, true) }
+func SetCoherent(g *graph.Graph) { *params.OfGraph[bool](g, coherentKey) = true }
 
 // Coherent reports whether SetCoherent was called for the graph g. A layer must then draw one noise for all examples,
 // without changing the distribution of any single output. Seeded refuses other draws.
-func Coherent(g *graph.Graph) bool {
-	_, found := model.GetGraphParam(g, coherentKey)
-	return found
-}
+func Coherent(g *graph.Graph) bool { return *params.OfGraph[bool](g, coherentKey) }
 
 // DrawRows returns a row of noise for each example of x, [..., batch, n], from the graph's source; if draws are
 // coherent, one row for all examples, [..., 1, n].
@@ -84,19 +81,16 @@ func DrawByColumns(s *model.Scope, like *graph.Node, d Distribution, rows, colum
 
 // sourceOf is the graph's source of noise, which is about to be used.
 func sourceOf(g *graph.Graph) NoiseSource {
-	model.SetGraphParam(g, drawnKey, true)
-	if value, found := model.GetGraphParam(g, noiseKey); found {
-		return value.(NoiseSource)
+	*params.OfGraph[bool](g, drawnKey) = true
+	if source := *params.OfGraph[NoiseSource](g, noiseKey); source != nil {
+		return source
 	}
 	return InGraph{}
 }
 
 // HasNoise reports whether a layer of the graph g has drawn noise so far. Without noise, executions differ only if
 // variables change.
-func HasNoise(g *graph.Graph) bool {
-	_, found := model.GetGraphParam(g, drawnKey)
-	return found
-}
+func HasNoise(g *graph.Graph) bool { return *params.OfGraph[bool](g, drawnKey) }
 
 // InGraph draws noise in the graph, from the store's random state (model.Store.SetRNGStateFromSeed). It is for
 // accelerators, where sending noise from the host costs more than drawing it. Each number uses 32 random bits, as the

@@ -91,15 +91,15 @@ func compareRuns(runs []*imageScores, scaled bool) ([]*comparedRun, error) {
 		if len(s.nll) != len(ones) {
 			return nil, fmt.Errorf("%d test images are compared with %d", len(s.nll), len(ones))
 		}
-		right, wrong := make([]float64, len(ones)), make([]bool, len(ones))
+		right := make([]float64, len(ones))
 		for i, is := range s.outcomes.Right {
-			if wrong[i] = !is; is {
+			if is {
 				right[i] = 1
 			}
 		}
 		at := map[string]func(counts []float64) float64{
 			nll.Name: metrics.MeanAt(s.nll), brier.Name: metrics.MeanAt(s.brier), accuracy.Name: metrics.MeanAt(right), ece.Name: s.outcomes.ECEAt(comparedBins),
-			aurc.Name: metrics.NewRanks(s.outcomes.Confidence, wrong).At(metrics.Sweep.AURC),
+			aurc.Name: s.outcomes.AURCAt(),
 		}
 		measure := func(counts []float64) (values []float64) {
 			for _, n := range numbers {

@@ -101,7 +101,7 @@ func TestDifferences(t *testing.T) {
 func TestTempered(t *testing.T) {
 	p := must.Get(spoken(t, seeded(Paper, 1).Of(ten, methods.Deterministic)[0], 3000, 2, 6).Predictions())(t)
 	found, before := must.Get(Tempered(p))(t), must.Get(Scores(p))(t)
-	must.Near(t, found[MetricTemperature], 3, 0.3, "the temperature")
+	must.Near(t, found[metricTemperature], 3, 0.3, "the temperature")
 	if !(found["ece10_tempered"] <= 0.04 && before["ece10"] >= 0.1 && found["nll_tempered"] <= before["nll"]-0.1 && found["brier_tempered"] <= before["brier"]) {
 		t.Errorf("%v, before %v", found, before)
 	}

@@ -176,7 +176,7 @@ func (m measured) classes(test *experiment.Prediction) {
 	outcomes := metrics.NewOutcomes(test.Probabilities, test.Width, test.Labels)
 	m["ece10"], m["ece15"] = outcomes.ECE(10), outcomes.ECE(15)
 	m["adaptive_ece15"] = outcomes.AdaptiveECE(15)
-	m["aurc"] = metrics.AURC(outcomes.Confidence, outcomes.Right)
+	m["aurc"] = outcomes.AURC()
 }
 
 // detection adds the ranking metrics of one score.
@@ -206,8 +206,8 @@ func rescaled(probabilities []float64, classes int, others []float64, labels []i
 	return metrics.Softmax(logits(probabilities), classes, temperature), temperature, nil
 }
 
-// MetricTemperature names the temperature of Tempered, and TemperedEnding ends the names of its other metrics.
-const MetricTemperature, TemperedEnding = "temperature", "_tempered"
+// metricTemperature names the temperature of Tempered, and TemperedEnding ends the names of its other metrics.
+const metricTemperature, TemperedEnding = "temperature", "_tempered"
 
 // Tempered measures the NLL, the calibration error and the Brier score of the test images with the temperature that is best
 // for the held-out images, if the predictions have these and some temperature is best: for any method, the control that needs
@@ -223,7 +223,7 @@ func Tempered(p *experiment.Predictions) (map[string]float64, error) {
 		return nil, err
 	}
 	s := newScores(probabilities, test.Width, test.Labels, temperature)
-	return map[string]float64{MetricTemperature: temperature, "nll" + TemperedEnding: stat.Mean(s.nll, nil), "brier" + TemperedEnding: stat.Mean(s.brier, nil),
+	return map[string]float64{metricTemperature: temperature, "nll" + TemperedEnding: stat.Mean(s.nll, nil), "brier" + TemperedEnding: stat.Mean(s.brier, nil),
 		"ece10" + TemperedEnding: s.outcomes.ECE(10)}, nil
 }
 

@@ -5,6 +5,8 @@ package claims
 
 import (
 	_ "embed"
+	"fmt"
+	"strings"
 
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/report"
@@ -35,6 +37,53 @@ func made(x *tables.Index) (report.Table, error) {
 		all = append(all, found...)
 	}
 	t := report.ParseProse(prose).Table("claims", nil)
-	tables.AddClaims(&t, all)
+	addClaims(&t, all)
 	return t, nil
+}
+
+// addClaims appends a row with verdict and evidence for each claim that was checked; NotRun has the others. A claim that
+// was checked in several settings holds if it holds in all. It fails if it fails in one and is not significant in the
+// others. If it holds in some only, or is mixed in one, it is mixed.
+func addClaims(t *report.Table, claims []tables.Claim) {
+	t.Columns = []string{"Claim", "Verdict", "Evidence", "Where"}
+	for len(claims) > 0 {
+		n := 1
+		for n < len(claims) && claims[n].Claim == claims[0].Claim && claims[n].Group == claims[0].Group {
+			n++
+		}
+		addClaim(t, claims[:n])
+		claims = claims[n:]
+	}
+}
+
+// addClaim appends one claim, in several settings.
+func addClaim(t *report.Table, list []tables.Claim) {
+	var waiting, evidence []string
+	verdicts := map[string]bool{}
+	for _, c := range list {
+		if c.Verdict == tables.NotRun {
+			waiting = append(waiting, c.In)
+			continue
+		}
+		verdicts[c.Verdict] = true
+		evidence = append(evidence, strings.TrimPrefix(c.In+": "+c.Evidence, ": "))
+	}
+	c := list[0]
+	if len(waiting) > 0 {
+		where := strings.TrimSuffix(c.Where+": "+strings.Join(waiting, ", "), ": ")
+		t.NotRun = append(t.NotRun, fmt.Sprintf("the claim “%s” (%s)", c.Claim, where))
+	}
+	if len(evidence) == 0 {
+		return
+	}
+	verdict := report.NotSignificant
+	switch {
+	case verdicts[tables.Holds] && len(verdicts) == 1:
+		verdict = tables.Holds
+	case verdicts[tables.Holds], verdicts[tables.Mixed]:
+		verdict = tables.Mixed
+	case verdicts[tables.DoesNotHold]:
+		verdict = tables.DoesNotHold
+	}
+	t.Rows = append(t.Rows, report.Row{Group: c.Group, Name: c.Claim, Cells: report.TextCells(verdict, strings.Join(evidence, "; "), c.Where)})
 }

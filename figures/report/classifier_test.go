@@ -148,7 +148,7 @@ func TestStandardDeviations(t *testing.T) {
 		at := -4 + 0.1*float64(i)
 		x, exact, rough = append(x, at), append(exact, 1-math.Exp(-at*at)), append(rough, 1-0.8*math.Exp(-at*at))
 	}
-	curves := []report.Variance{{"exact", exact}, {"rough", rough}}
+	curves := []report.Sample{{"exact", exact}, {"rough", rough}}
 	f, err := report.StandardDeviations("process", x, []float64{-0.5, 0, 0.5}, report.Variances{"left", curves}, report.Variances{"right", curves[:1]})
 	figtest.Golden(t)(f, err)
 	if left, right := f.Panels[0][0], f.Panels[0][1]; left.Y.Max != right.Y.Max || right.Y.Label.Text != "" {
@@ -159,30 +159,9 @@ func TestStandardDeviations(t *testing.T) {
 	for lowest, refused := range map[float64]bool{-1e-9: false, -1e-8: true} { // of variances of 0.005
 		small := slices.Repeat([]float64{0.005}, len(x))
 		small[3] = lowest
-		if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"small", small}}}); (err != nil) != refused {
+		if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Sample{{"small", small}}}); (err != nil) != refused {
 			t.Errorf("a variance of %g among 0.005: %v", lowest, err)
 		}
 	}
-	must.GetErr(report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"short", exact[1:]}}}))(t, "81 x values but 80")
-}
-
-func TestDistances(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	pairs := report.Pairs{Title: "network", Inputs: []float64{1, 1}, Features: []float64{0.5, 3}, Across: []bool{false, true}}
-	for range 200 {
-		d := 4 * rng.Float64()
-		pairs.Inputs = append(pairs.Inputs, d)
-		pairs.Features = append(pairs.Features, d*(0.5+2.5*rng.Float64()))
-		pairs.Across = append(pairs.Across, rng.IntN(2) == 1)
-	}
-	same := pairs
-	same.Across = slices.Repeat([]bool{false}, len(pairs.Inputs))
-	f, err := report.Distances("stretch", pairs, same)
-	figtest.Golden(t)(f, err)
-	if got := f.Panels[0][0].Title.Text; !strings.HasSuffix(got, "stretched 0.5 to 3 times") {
-		t.Errorf("title %q", got)
-	}
-	for _, bad := range []report.Pairs{{}, {Inputs: []float64{1}, Features: []float64{1}}, {Inputs: []float64{0}, Features: []float64{1}, Across: []bool{true}}} {
-		t.Run(fmt.Sprintf("%+v", bad), func(t *testing.T) { must.GetErr(report.Distances("stretch", bad))(t) })
-	}
+	must.GetErr(report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Sample{{"short", exact[1:]}}}))(t, "81 x values but 80")
 }

@@ -13,7 +13,7 @@ import (
 	"densityuncertainty/dul/metrics"
 )
 
-// Sample is a named list of numbers, one for each example of a set.
+// Sample is a named list of numbers, such as one for each example of a set.
 type Sample struct {
 	Name   string
 	Values []float64

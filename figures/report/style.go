@@ -21,8 +21,6 @@ var (
 	sky    = color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
 	brown  = color.RGBA{R: 0x8c, G: 0x51, B: 0x0a, A: 0xff}
 
-	PaleGrey = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff} // a band behind another
-
 	// Navy, MidBlue and PaleBlue are the mean line, the inner and the outer band of Figure 1.
 	Navy     = color.RGBA{R: 0x0b, G: 0x2f, B: 0x63, A: 0xff}
 	MidBlue  = color.RGBA{R: 0x8f, G: 0xbd, B: 0xe0, A: 0xff}

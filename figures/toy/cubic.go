@@ -126,14 +126,14 @@ func (c curve) stdFrom(low, high float64) float64 {
 	return stat.Mean(inside, nil)
 }
 
-// The metrics of Gap.
+// The metrics of gapMetrics.
 const MetricGapRatio, metricGapCoverage = "gap_ratio", "gap_coverage95"
 
-// Gap measures what Figure 1 shows. "gap_ratio" is the mean standard deviation of the function in the middle of the gap,
+// gapMetrics measures what Figure 1 shows. "gap_ratio" is the mean standard deviation of the function in the middle of the gap,
 // x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]; a network without spread has none.
 // "gap_coverage95" is the part of the gap, |x| < 2, where x^3 is inside the central 95% of the function's draws.
 // "noise_std" is the standard deviation of the noise.
-func Gap(p *experiment.Predictions) (map[string]float64, error) {
+func gapMetrics(p *experiment.Predictions) (map[string]float64, error) {
 	c, err := curveOf(p)
 	if err != nil {
 		return nil, err

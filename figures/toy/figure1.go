@@ -3,6 +3,7 @@ package toy
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -66,6 +67,9 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	return f, err
 }
 
+// paleGrey is the colour of a band behind another.
+var paleGrey = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
+
 // Over shows results on the cubic over a reference, such as the exact posterior, in a panel each, four in a row: the mean of each
 // and the central 95% of its draws, less the reference's mean.
 func Over(reference experiment.Result, list []experiment.Result) (report.Figure, error) {
@@ -84,7 +88,7 @@ func Over(reference experiment.Result, list []experiment.Result) (report.Figure,
 			r, name := runs[i+1], map[int]string{0: reference.Method}[i]
 			p.X.Label.Text, p.Y.Label.Text, p.Legend.Top, p.Legend.Left = "x", "f − exact mean", true, true
 			return errors.Join(
-				report.Band(p, name, Grid(), low, high, report.PaleGrey),
+				report.Band(p, name, Grid(), low, high, paleGrey),
 				report.Band(p, "", Grid(), less(r.quantile(0.025)), less(r.quantile(0.975)), report.MidBlue),
 				report.Dashes(p, "", Grid(), low, report.Grey),
 				report.Dashes(p, "", Grid(), high, report.Grey),

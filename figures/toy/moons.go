@@ -102,13 +102,13 @@ func entropies(p *experiment.Predictions) ([]float64, *experiment.Prediction, er
 	return metrics.Entropy(s.Probabilities, moonsClasses), s, nil
 }
 
-// The metrics of Distance beside the accuracy.
+// The metrics of distanceMetrics beside the accuracy.
 const metricEntropyData, metricEntropyFar = "entropy_data", "entropy_far"
 
-// Distance measures distance awareness: "accuracy" on unseen points, and the mean entropy of the predicted classes, in
+// distanceMetrics measures distance awareness: "accuracy" on unseen points, and the mean entropy of the predicted classes, in
 // nats, at the training points ("entropy_data") and at points of the map at least 1 away from all of them
 // ("entropy_far").
-func Distance(p *experiment.Predictions) (map[string]float64, error) {
+func distanceMetrics(p *experiment.Predictions) (map[string]float64, error) {
 	entropy, s, err := entropies(p)
 	if err != nil {
 		return nil, err

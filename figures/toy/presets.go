@@ -23,11 +23,11 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	samples := 1000
 	switch data.(type) {
 	case Cubic:
-		e.Task = experiment.Task{Name: "cubic", Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{Gap}}
+		e.Task = experiment.Task{Name: "cubic", Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{gapMetrics}}
 		e.Recipe = experiment.Adam(4000, cubicExamples, 1e-3)
 	case Moons: // whose map is a mean, for which fewer draws are enough than for percentiles
 		samples = 100
-		e.Task = experiment.Task{Name: "two moons", Data: data, Network: nets.MLP{Widths: []int{50, 50}}, Likelihood: likelihood.Categorical{Classes: moonsClasses}, Metrics: []experiment.Metric{Distance}}
+		e.Task = experiment.Task{Name: "two moons", Data: data, Network: nets.MLP{Widths: []int{50, 50}}, Likelihood: likelihood.Categorical{Classes: moonsClasses}, Metrics: []experiment.Metric{distanceMetrics}}
 		e.Recipe = experiment.Adam(1000, moonsExamples, 1e-2)
 		e.Recipe.PredictBatch = moonsExamples
 	default:

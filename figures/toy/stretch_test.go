@@ -3,6 +3,9 @@ package toy
 import (
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,7 +16,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
-	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/internal/figtest"
 )
 
 // twice is a network that has nothing to train.
@@ -26,30 +29,30 @@ func (twice) Apply(_ *model.Scope, x *graph.Node, _ int) *graph.Node {
 func TestStretch(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	backend, _ := must.Get2(environment.Open())(t)
-	of := func(features nets.Network) (pairs report.Pairs, least, most float64) {
+	of := func(features nets.Network) (p pairs, least, most float64) {
 		t.Helper()
 		steps := 0
-		pairs = must.Get(stretch(t.Context(), backend, 1, Features{"f", features}, func(train.Progress) { steps++ }))(t)
-		if steps == 0 || len(pairs.Inputs) != stretchPairs*(stretchPairs-1)/2 {
-			t.Errorf("%d reports of progress, %d pairs", steps, len(pairs.Inputs))
+		p = must.Get(stretch(t.Context(), backend, 1, Features{"f", features}, func(train.Progress) { steps++ }))(t)
+		if steps == 0 || len(p.inputs) != stretchPairs*(stretchPairs-1)/2 {
+			t.Errorf("%d reports of progress, %d pairs", steps, len(p.inputs))
 		}
 		least = math.Inf(1)
-		for i, d := range pairs.Inputs {
-			least, most = min(least, pairs.Features[i]/d), max(most, pairs.Features[i]/d)
+		for i, d := range p.inputs {
+			least, most = min(least, p.features[i]/d), max(most, p.features[i]/d)
 		}
-		return pairs, least, most
+		return p, least, most
 	}
-	pairs, least, most := of(twice{})
+	p, least, most := of(twice{})
 	must.Near(t, least, 2, 1e-4, "the least stretch of twice the input")
 	must.Near(t, most, 2, 1e-4, "the most stretch of twice the input")
 	across := 0
-	for _, a := range pairs.Across {
+	for _, a := range p.across {
 		if a {
 			across++
 		}
 	}
-	if across == 0 || across == len(pairs.Across) {
-		t.Errorf("%d of %d pairs are of different classes", across, len(pairs.Across))
+	if across == 0 || across == len(p.across) {
+		t.Errorf("%d of %d pairs are of different classes", across, len(p.across))
 	}
 
 	// What the bound promises: c for the first layer, 1 + c for each of the others.
@@ -67,4 +70,22 @@ func canceled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
+}
+
+func TestDrawStretch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	network := pairs{title: "network", inputs: []float64{1, 1}, features: []float64{0.5, 3}, across: []bool{false, true}}
+	for range 200 {
+		d := 4 * rng.Float64()
+		network.inputs = append(network.inputs, d)
+		network.features = append(network.features, d*(0.5+2.5*rng.Float64()))
+		network.across = append(network.across, rng.IntN(2) == 1)
+	}
+	same := network
+	same.across = slices.Repeat([]bool{false}, len(network.inputs))
+	f, err := drawStretch([]pairs{network, same})
+	figtest.Golden(t)(f, err)
+	if got := f.Panels[0][0].Title.Text; !strings.HasSuffix(got, "stretched 0.5 to 3 times") {
+		t.Errorf("title %q", got)
+	}
 }

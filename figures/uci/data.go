@@ -67,12 +67,12 @@ func (d Data) TestTrain(int) float64 {
 // heldOutPart is the part of the training examples on which hyperparameters are chosen, and epochs by early stopping.
 const heldOutPart = 0.2
 
-// Year names the set that is not part of the program, but downloaded. It has a single split.
-const Year = "year"
+// year names the set that is not part of the program, but downloaded. It has a single split.
+const year = "year"
 
 // checksums are experiment.Digest of the published numbers, of Year that of its published table.
 var checksums = map[string]string{
-	Year:             "4b6f8e50235b359e01689ae7fb33ad0f",
+	year:             "4b6f8e50235b359e01689ae7fb33ad0f",
 	"boston":         "d2a81544bda7c1d2446bebb5082931de",
 	"concrete":       "dcbbe52d10cd274a08664448c0d4e61a",
 	"energy":         "bcebae3779ef27ae242dcaf10645cc29",
@@ -145,7 +145,7 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 // read reads the data set and makes the training and test parts of its splits. Year may be downloaded; the context lets Ctrl-C
 // stop that.
 func (d Data) read(ctx context.Context) (set *datasets.Regression, splits []datasets.Split, err error) {
-	if d.Name == Year {
+	if d.Name == year {
 		set, err = datasets.Year(ctx, nil)
 	} else {
 		set, err = datasets.UCI(d.Name)
@@ -186,7 +186,7 @@ var meanErrors, published sync.Map
 // MeanError is that of experiment.Table. It is not known for Year, which may not be at hand. It panics for a data set and
 // for a split that there is not.
 func (d Data) MeanError(split int) float64 {
-	if d.Name == Year {
+	if d.Name == year {
 		return math.Inf(1)
 	}
 	d.HeldOut, d.Calibration = false, false // of the same parts

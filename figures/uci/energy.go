@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
@@ -101,12 +102,12 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 		}
 	}
 	if len(loads) > 0 {
-		of, reaches = append(of, metrics.Mean(loads)), append(reaches, metrics.Mean(loadReaches))
+		of, reaches = append(of, stat.Mean(loads, nil)), append(reaches, stat.Mean(loadReaches, nil))
 	}
 	if n = len(of); n == 0 {
 		return mean, 0
 	}
-	mean.Mean = metrics.Mean(of)
+	mean.Mean = stat.Mean(of, nil)
 	reach := floats.Norm(reaches, 2) / float64(n)
 	mean.Low, mean.High = mean.Mean-reach, mean.Mean+reach
 	return mean, n
@@ -157,7 +158,7 @@ func conformal(p *experiment.Predictions) (map[string]float64, error) {
 			inside[i] = 1
 		}
 	}
-	return map[string]float64{metricConformal: metrics.Mean(inside), metricConformalWidth: metrics.Mean(width)}, nil
+	return map[string]float64{metricConformal: stat.Mean(inside, nil), metricConformalWidth: stat.Mean(width, nil)}, nil
 }
 
 // conformalGrid is the text on splits of a kind, with a fifth of the training examples to calibrate by.

@@ -31,7 +31,7 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 // textSettings are the settings of Paper.
 func textSettings(preset string, data experiment.Source) settings {
 	width := 50
-	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == Year) {
+	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == year) {
 		width = 100
 	}
 	return settings{preset: preset, widths: []int{width, width}, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
@@ -224,7 +224,7 @@ func releasedGrid(names ...string) experiment.Grid {
 func allData() experiment.Grid {
 	return experiment.Grid{Data: On(tableDatasets()...), List: func(d experiment.Source, m experiment.Method) (experiment.Experiments, error) {
 		name := d.(Data).Name
-		if !slices.ContainsFunc(Methods(), m.Equal) && !slices.Contains(SmallDatasets(), name) && (m.IsProcess() || name == Year) {
+		if !slices.ContainsFunc(Methods(), m.Equal) && !slices.Contains(SmallDatasets(), name) && (m.IsProcess() || name == year) {
 			return nil, nil
 		}
 		return paperGrid().Of(d, m), nil
@@ -284,7 +284,7 @@ func SmallDatasets() []string {
 }
 
 // withoutYear are all data sets but the largest, which is not part of the program.
-func withoutYear() []string { return without(tableDatasets(), Year) }
+func withoutYear() []string { return without(tableDatasets(), year) }
 
 // tableDatasets are the rows of tables: the paper's data sets in its order, then the heating load.
 func tableDatasets() []string { return append(without(datasets.UCINames(), "energy"), "energy") }
@@ -305,7 +305,7 @@ var paperRows = map[string]string{
 	"protein":        "Protein Structure",
 	"wine":           "Wine Quality Red",
 	"yacht":          "Yacht Hydrodynamics",
-	Year:             "Year Prediction MSD",
+	year:             "Year Prediction MSD",
 }
 
 // DatasetTitle is a data set's name in tables: the paper's, if it has one.

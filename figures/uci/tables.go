@@ -195,7 +195,7 @@ func datasetsTable(x *tables.Index) (report.Table, error) {
 	}
 	for _, dataset := range tableDatasets() {
 		size, dimension := tables.Words("not measured"), tables.Words("not measured")
-		if dataset != Year {
+		if dataset != year {
 			data, err := datasets.UCI(dataset)
 			if err != nil {
 				return s.Table, fmt.Errorf("uci: measuring %s: %w", dataset, err)

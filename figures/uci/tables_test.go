@@ -86,7 +86,7 @@ func TestDensityTable(t *testing.T) {
 // The numbers of the data sets are the published ones, whose checksums identities have.
 func TestChecksums(t *testing.T) {
 	for name, want := range checksums {
-		if name == Year { // is not part of the program
+		if name == year { // is not part of the program
 			continue
 		}
 		set := must.Get(datasets.UCI(name))(t)
@@ -124,7 +124,7 @@ func TestNamesOfThePaper(t *testing.T) {
 func TestDatasetsTable(t *testing.T) {
 	table := must.Get(datasetsTable(tables.Of(nil)))(t)
 	for _, row := range table.Rows {
-		if row.Name == DatasetTitle(Year) || row.Name == DatasetTitle("energy") {
+		if row.Name == DatasetTitle(year) || row.Name == DatasetTitle("energy") {
 			continue
 		}
 		for _, column := range []string{"Size", "Dimension"} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/metrics"
@@ -137,13 +138,13 @@ func (c comparison) differences(x *tables.Index, datasets ...string) map[int]flo
 			}
 		}
 		for split, list := range own {
-			all[split] = append(all[split], metrics.Mean(list))
+			all[split] = append(all[split], stat.Mean(list, nil))
 		}
 	}
 	means := map[int]float64{}
 	for split, list := range all {
 		if len(list) == len(datasets) {
-			means[split] = metrics.Mean(list)
+			means[split] = stat.Mean(list, nil)
 		}
 	}
 	return means

@@ -76,7 +76,7 @@ const permutations, leastSets = 10000, 5
 // the differences within each set. It is 1 if fewer than leastSets have the sign of the mean.
 func together(sets [][]measuredSplit, measure func(m measuredSplit) float64) (d metrics.Difference) {
 	of := correlations(sets, measure)
-	d.Mean = metrics.Mean(of)
+	d.Mean = stat.Mean(of, nil)
 	d.Low, d.High = metrics.Bootstrap([]int{len(of)}, bootstrapDraws, bootstrapSeed, tables.Confidence, metrics.MeanAt(of))
 	if agree := lower(of); d.Mean < 0 && agree < leastSets || d.Mean >= 0 && len(of)-agree < leastSets {
 		d.P = 1
@@ -93,7 +93,7 @@ func together(sets [][]measuredSplit, measure func(m measuredSplit) float64) (d 
 			random.Shuffle(len(ranks), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
 			of[i] = stat.Correlation(measured[i], shuffled, nil)
 		}
-		if math.Abs(metrics.Mean(of)) >= math.Abs(d.Mean)-1e-12 {
+		if math.Abs(stat.Mean(of, nil)) >= math.Abs(d.Mean)-1e-12 {
 			farther++
 		}
 	}

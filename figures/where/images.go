@@ -390,7 +390,7 @@ func (q imageStudy) table(x *tables.Index) (report.Table, error) {
 			complete = append(complete, runs)
 		}
 	}
-	if slices.ContainsFunc(x.Results(q.arms[0]), func(r experiment.Result) bool { return r.Metrics[cifar.MetricTemperature] > 0 }) {
+	if slices.ContainsFunc(x.Results(q.arms[0]), func(r experiment.Result) bool { return r.Metrics[experiment.MetricNLL+cifar.TemperedEnding] > 0 }) {
 		add(methods.Deterministic.Name+", temperature", q.arms[0], cifar.TemperedEnding)
 	}
 	missing := len(complete) < len(q.arms)
