@@ -84,11 +84,18 @@ func (e Experiment) unsteady(ctx context.Context) error {
 
 // checkRows draws from the untrained network. It is an error if code of your own mixes the examples of a batch, so that
 // the outputs for some examples change if each is alone, or if Coherent is set and a layer draws for each example. A network
-// for a Gaussian process has plain layers here.
+// for a Gaussian process has plain layers here. The CheckData of a Program comes first.
 func (e Experiment) checkRows(ctx context.Context, d Data) error {
 	_, own := e.Task.Network.(nets.Func)
 	if _, custom, _ := spec.Of(struct{ Network, Layers any }{e.Task.Network, e.Method.Layers}, ""); !own && !custom && !e.Recipe.Coherent {
 		return nil
+	}
+	if p, is := e.Method.Program.(interface {
+		CheckData(ctx context.Context, e Experiment, d Data) error
+	}); is {
+		if err := p.CheckData(ctx, e, d); err != nil {
+			return err
+		}
 	}
 	if e.Method.IsProcess() {
 		e.Method.Layers = baselines.Deterministic{}

@@ -12,7 +12,8 @@ import (
 )
 
 // A Program carries out an experiment instead of the engine, such as HMC, which draws networks, or active learning, which chooses what
-// they are trained on. FitOne trains networks for it.
+// they are trained on. FitOne trains networks for it. It may have a method CheckData(ctx, Experiment, Data) error, which the engine
+// calls with a network or layers of your own before it trains any experiment.
 type Program interface {
 	// Check returns an error for invalid settings of the Program, or an experiment that it cannot carry out, before training.
 	Check(e Experiment) error

@@ -53,6 +53,12 @@ func (l LaplaceSampler) Check(e experiment.Experiment) error {
 	return single(e)
 }
 
+// CheckData says whether the network's outputs are those of its last layer; see experiment.Program.
+func (LaplaceSampler) CheckData(ctx context.Context, e experiment.Experiment, d experiment.Data) error {
+	_, err := withoutLastLayer(ctx, e, d)
+	return err
+}
+
 // Identity implements spec.Identifier.
 func (l LaplaceSampler) Identity() spec.Identity {
 	type fields LaplaceSampler
@@ -155,26 +161,25 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 	if err := errors.Join(err, setParameters(m, w)); err != nil {
 		return nil, err
 	}
-	refused := fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), do nothing with its result, and take layers that do not bound its weights", e.Task.Network, nets.HeadScope)
-	for _, factor := range []float64{1, 1000} {
+	for range 2 {
 		layer, outputs, err := lastLayer(m)
-		if err != nil {
-			return nil, refused
-		}
-		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
-		floats.Scale(factor, layer[:v.Shape().Size()])
-		err = v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()]))
 		whole, wholeErr := predict.Sample(ctx, m.With(network), x, one)
 		features, bareErr := predict.Sample(ctx, m.With(bare), x, one)
-		if errors.Join(err, wholeErr, bareErr) != nil || whole.Width != outputs {
-			return nil, refused
+		linear := errors.Join(err, wholeErr, bareErr) == nil && whole.Width == outputs
+		if linear {
+			last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
+			if linear = err == nil; linear {
+				mean, _ := last.Moments(features.Outputs[0])
+				linear = floats.Distance(mean, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1))
+			}
 		}
-		last, err := baselines.Laplace{PriorPrecision: 1}.Classification(features.Outputs[0], features.Width, layer, outputs)
-		if err != nil {
-			return nil, refused
+		if !linear {
+			return nil, fmt.Errorf("methods.LaplaceSampler: the outputs of %T are not those of one dense layer at the scope %s; build its last layer by layers.Dense(s.In(\"output\"), ...), do nothing with its result, and take layers that do not bound its weights", e.Task.Network, nets.HeadScope)
 		}
-		if mean, _ := last.Moments(features.Outputs[0]); !(floats.Distance(mean, whole.Outputs[0], math.Inf(1)) <= 1e-4*floats.Norm(whole.Outputs[0], math.Inf(1))) {
-			return nil, refused
+		v := m.Store.GetVariable(model.JoinPath(nets.HeadScope, "weights"))
+		floats.Scale(1000, layer[:v.Shape().Size()])
+		if err := v.SetValue(params.FromFloat64(v.Shape(), layer[:v.Shape().Size()])); err != nil {
+			return nil, err
 		}
 	}
 	return bare, nil
