@@ -86,16 +86,14 @@ func (l Laplace) posterior(features []float64, width int, weights []float64, out
 	}
 	p := &LastLayer{PriorPrecision: l.PriorPrecision, width: width, weights: mat.NewDense(width+1, outputs, slices.Clone(weights)), root: new(mat.Dense)}
 	size, phi := len(weights), p.phi(features)
-	sum, along := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
-	var f mat.Dense
+	sum := mat.NewSymDense(size, nil)
+	var f, along mat.Dense
 	f.Mul(phi, p.weights)
 	for i := range len(features) / width {
 		scales, directions := hessian(f.RawRowView(i))
 		for j, scale := range scales {
-			for r := range size {
-				along.SetVec(r, phi.At(i, r/outputs)*directions[j*outputs+r%outputs])
-			}
-			sum.SymRankOne(sum, scale, along)
+			along.Kronecker(phi.Slice(i, i+1, 0, width+1), mat.NewDense(1, outputs, directions[j*outputs:][:outputs]))
+			sum.SymRankOne(sum, scale, along.RowView(0))
 		}
 	}
 	var eigen mat.EigenSym
@@ -212,7 +210,8 @@ func (p *LastLayer) Draw(features []float64, normal func() float64) []float64 {
 //
 //	w = m_T + sqrt(v_T / 2) z_1 + 1/sqrt(2 (K - 1)) D z_2,   z_1 ~ N(0, I_P),   z_2 ~ N(0, I_K),
 //
-// where the K columns of D are the last w_t - m_t, each from the mean of its time. P is the number of parameters.
+// where the K columns of D are the last w_t - m_t, each from the mean of its time. P is the number of parameters, which
+// are given and returned in one order, such as that of the variables' paths (params.Values reads and Variable.SetValue sets them).
 type SWAG struct {
 	// Rank is the largest K; 0 means 20. Fewer calls of Add make it smaller.
 	Rank int

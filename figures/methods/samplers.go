@@ -39,18 +39,15 @@ func (l LaplaceSampler) Check(e experiment.Experiment) error {
 		return fmt.Errorf("methods.LaplaceSampler has PriorPrecision %g and Draws %d; neither may be negative or infinite", l.PriorPrecision, l.Draws)
 	}
 	t, err := experiment.MethodTraits(e.Method, e.Task.Likelihood)
-	if err != nil {
-		return err
-	}
 	switch e.Task.Likelihood.(type) {
 	case likelihood.Gaussian, likelihood.KnownNoise, likelihood.Categorical:
 	default:
 		t.Noise = true
 	}
-	if t.Noise || t.Energies || e.Method.IsProcess() {
-		return fmt.Errorf("methods.LaplaceSampler is for layers without noise, such as baselines.Deterministic, with likelihood.Gaussian, KnownNoise or Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
+	if err == nil && (t.Noise || t.Energies || e.Method.IsProcess()) {
+		err = fmt.Errorf("methods.LaplaceSampler is for layers without noise, such as baselines.Deterministic, with likelihood.Gaussian, KnownNoise or Categorical, not for %T with %T", e.Method.Layers, e.Task.Likelihood)
 	}
-	return single(e)
+	return errors.Join(err, single(e))
 }
 
 // CheckData says whether the network's outputs are those of its last layer; see experiment.Program.
@@ -150,15 +147,13 @@ func withoutLastLayer(ctx context.Context, e experiment.Experiment, d experiment
 		return nil, err
 	}
 	bare, x, one := nets.Headless{Network: network}, nets.First(d.Train.Inputs, 10), predict.Options{Samples: 1}
-	if _, err := predict.Sample(ctx, m.With(network), x, one); err != nil { // initialises the weights
-		return nil, err
-	}
-	w, err := parameters(m)
+	_, err = predict.Sample(ctx, m.With(network), x, one) // initialises the weights
+	w, failed := parameters(m)
 	rng := rand.New(rand.NewPCG(1, 0))
 	for i, v := range w {
 		w[i] += 0.1 * (1 + rng.Float64()) * cmp.Or(v, 1)
 	}
-	if err := errors.Join(err, setParameters(m, w)); err != nil {
+	if err := errors.Join(err, failed, setParameters(m, w)); err != nil {
 		return nil, err
 	}
 	for range 2 {
