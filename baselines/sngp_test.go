@@ -58,7 +58,9 @@ type told struct {
 }
 
 func (l told) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	*params.FactsOf(x.Graph()) = l.Facts
+	facts := params.FactsOf(x.Graph())
+	l.Facts.Replicas, l.Facts.Coherent = facts.Replicas, facts.Coherent
+	*facts = l.Facts
 	return l.Head(s, x, units)
 }
 
@@ -67,7 +69,7 @@ func show(t *testing.T, store *model.Store, head nets.Process, n, units int, bat
 	t.Helper()
 	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
-		params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
+		params.FactsOf(x.Graph()).Replicas = x.Shape().Dimensions[:x.Rank()-2]
 		defer func() { finish = params.FactsOf(x.Graph()).Finish }()
 		return told{head, params.Facts{Examples: n}}.Dense(s.In("head"), x, units)
 	}))(t)

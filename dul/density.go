@@ -113,7 +113,7 @@ type Density struct {
 // noise this has the distribution of the sum of both terms. It is the local reparametrisation of one draw of eps and eta
 // for each unit, so the KL counts once for the whole training set.
 //
-// Coherent draws (stochastic.SetCoherent, predict.Options) are affine functions of h. For the energy E(h) = 1/2 h' L D
+// Coherent draws (params.Facts.Coherent, predict.Options) are affine functions of h. For the energy E(h) = 1/2 h' L D
 // L' h and standard normal Z, [features, units], and xi, [1, units], which all examples share,
 //
 //	f(h) = h W + b + h W' + b',   W'_j = sqrt(gamma_j/2) L D^(1/2) Z_j,   b'_j = sqrt(beta_j) xi_j
@@ -139,7 +139,7 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	beta := l.noiseVariance(s, h, "beta_log_variance", l.PriorStd, 1, units)
 
 	energy, beta := l.noiseEnergy(s, terms.Energy, seen, h, features), l.constantVariance(beta, features)
-	if stochastic.Coherent(h.Graph()) {
+	if params.FactsOf(h.Graph()).Coherent {
 		return graph.Add(mean, l.coherentNoise(s, h, l.root(energy, terms.Root), gamma, beta))
 	}
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)

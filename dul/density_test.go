@@ -71,7 +71,7 @@ type applied func(s *model.Scope, x *graph.Node) *graph.Node
 
 func dense(l dul.Density, units int) applied {
 	return func(s *model.Scope, x *graph.Node) *graph.Node {
-		params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
+		params.FactsOf(x.Graph()).Replicas = x.Shape().Dimensions[:x.Rank()-2]
 		return l.Dense(s.In("layer"), x, units)
 	}
 }

@@ -51,13 +51,13 @@ func (w Window) out(n int) int {
 // The pure Go backend computes it as a product of matrices, because GoMLX's ConvGeneral takes 10 to 30 times as long
 // there.
 func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
-	if usesBFloat16(x.Graph()) {
+	if params.FactsOf(x.Graph()).BFloat16 {
 		return convolved(x, kernel, w, inBFloat16)
 	}
 	return convolved(x, kernel, w, unchanged)
 }
 
-// InFullPrecision is Convolve with full precision, also after UseBFloat16 and on GPUs, which keep only 11 binary digits
+// InFullPrecision is Convolve with full precision, also with params.Facts.BFloat16 and on GPUs, which keep only 11 binary digits
 // of a float32 (TF32). Use it for sums that nearly cancel.
 func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
 	if ops.OnCUDA(x) {
@@ -180,16 +180,6 @@ func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 // images beside each other in memory first. They are a power of two apart, so that the cache holds only few of them at a time:
 // all 128 of a batch at once take a step of the plain ResNet-14 a fifth longer.
 const imagesAtOnce = 32
-
-const bfloat16Key = "/conv_bfloat16"
-
-// UseBFloat16 lets the convolutions of the graph g round their inputs and results to bfloat16 (8 bits of precision),
-// also in gradients and energies, and add up in the backend's precision. Parameters, activations and everything else
-// keep their type. InFullPrecision is not affected, which the energy of energy.Rank1Mixture uses. On the pure Go
-// backend it has no effect. Call it before the first layer.
-func UseBFloat16(g *graph.Graph) { *params.OfGraph[bool](g, bfloat16Key) = true }
-
-func usesBFloat16(g *graph.Graph) bool { return *params.OfGraph[bool](g, bfloat16Key) }
 
 // A Spec describes a convolutional layer.
 type Spec struct {

@@ -12,6 +12,7 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
 )
 
 // geometries are the windows and image sizes of the tests: strides, paddings and
@@ -107,7 +108,7 @@ func TestBFloat16(t *testing.T) {
 	evaluate := func(narrow bool, convolve func(x, kernel *graph.Node, w conv.Window) *graph.Node) []fixtures.Array {
 		return fixtures.Evaluate(t, dtypes.Float32, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 			if narrow {
-				conv.UseBFloat16(in["x"].Graph())
+				params.FactsOf(in["x"].Graph()).BFloat16 = true
 			}
 			y := convolve(in["x"], in["kernel"], w)
 			return append(graph.Gradient(graph.ReduceAllSum(graph.Mul(y, in["ct"])), in["x"], in["kernel"]), y)

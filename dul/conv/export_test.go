@@ -1,12 +1,16 @@
 package conv
 
-import "github.com/gomlx/gomlx/core/graph"
+import (
+	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/dul/params"
+)
 
 // ByProducts and Native are the two forms of Convolve, for the tests that compare them.
 var ByProducts = byProducts
 
 func Native(x, kernel *graph.Node, w Window) *graph.Node {
-	if usesBFloat16(x.Graph()) {
+	if params.FactsOf(x.Graph()).BFloat16 {
 		return native(x, kernel, w, inBFloat16)
 	}
 	return native(x, kernel, w, unchanged)

@@ -158,7 +158,7 @@ func TestMixtureInBFloat16(t *testing.T) {
 	terms := func(narrow bool) []fixtures.Array {
 		return convTerms(t, dtypes.Float32, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms {
 			if narrow {
-				conv.UseBFloat16(x.Graph())
+				params.FactsOf(x.Graph()).BFloat16 = true
 			}
 			return energy.Rank1Mixture{}.ConvWith(s, x, w, k)
 		})

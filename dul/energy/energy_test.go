@@ -39,7 +39,7 @@ func TestGradients(t *testing.T) {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				f := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 					if len(x.Dims) == 3 {
-						params.SetReplicas(in["x"].Graph(), x.Dims[:1])
+						params.FactsOf(in["x"].Graph()).Replicas = x.Dims[:1]
 					}
 					return term(s.In("energy"), in["x"])
 				}

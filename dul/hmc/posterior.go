@@ -90,7 +90,7 @@ func (p *Posterior) build(root *model.Scope, x, y *graph.Node) []*graph.Node {
 	g, m := x.Graph(), p.model
 	s, outputs := p.apply(root, x)
 	loss := graph.ReduceSum(graph.Reshape(m.NLL(s, outputs, p.repeated(y)), m.Replicas, -1), -1)
-	if stochastic.HasNoise(g) {
+	if params.FactsOf(g).Noise {
 		panic(errors.New("the network has noise of its own; a posterior is of networks without, such as of baselines.Deterministic"))
 	}
 	if kl := stochastic.LayerLossesOf(g).KL; kl != nil {

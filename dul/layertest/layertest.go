@@ -100,7 +100,7 @@ func (c Checks) Dense(t testing.TB, layers nets.Layers) {
 
 // dense builds a layer, and names the family in what it panics with.
 func dense(layers nets.Layers, s *model.Scope, x *graph.Node, units int) *graph.Node {
-	params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
+	params.FactsOf(x.Graph()).Replicas = x.Shape().Dimensions[:x.Rank()-2]
 	return built("Dense", layers, s.In("layer"), x, func(s *model.Scope) *graph.Node { return layers.Dense(s, x, units) })
 }
 

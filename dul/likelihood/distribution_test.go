@@ -85,7 +85,7 @@ func TestStudentTOfReplicas(t *testing.T) {
 	l := likelihood.StudentT{Nu: 5}
 	nll := func(replicas ...int) fixtures.Function {
 		return func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			params.SetReplicas(in["outputs"].Graph(), replicas)
+			params.FactsOf(in["outputs"].Graph()).Replicas = replicas
 			return []*graph.Node{l.NLL(s, in["outputs"], in["target"])}
 		}
 	}

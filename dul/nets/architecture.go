@@ -134,7 +134,7 @@ func TakesReplicas(network Network) bool {
 //
 //	[replicas..., batch, positions..., in] -> [replicas..., batch, positions..., units],
 //
-// where "replicas..." are the axes params.Replicas of the graph. All positions share the parameters, and each has its
+// where "replicas..." are the axes params.Facts.Replicas of the graph. All positions share the parameters, and each has its
 // own noise unless the family shares noise between examples. The layer's log-likelihood of example n is the mean over
 // its P positions, as in a convolution,
 //
@@ -168,14 +168,14 @@ func (p positions) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 			return x
 		}
 		if process, is := dense.(Process); is {
-			if x.Rank() > len(params.Replicas(x.Graph()))+2 {
+			if x.Rank() > len(params.FactsOf(x.Graph()).Replicas)+2 {
 				panic(fmt.Errorf("layer %s of type %T, for inputs %s: a Gaussian process takes one vector for each input; flatten or average the positions before it", s.Scope(), dense, x.Shape()))
 			}
 			dense, heads.process = lastLayer{process}, true
 		}
 	}
 	return p.noted(s, x, conv.Window{}, func() *graph.Node {
-		dims, lead := x.Shape().Dimensions, len(params.Replicas(x.Graph()))
+		dims, lead := x.Shape().Dimensions, len(params.FactsOf(x.Graph()).Replicas)
 		if len(dims) < lead+2 {
 			panic(fmt.Errorf("a dense layer takes [batch, features], or [batch, positions..., features], after %d axes of replicas", lead))
 		}

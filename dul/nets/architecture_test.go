@@ -83,7 +83,7 @@ func TestFuncGradients(t *testing.T) {
 		return over(t, nets.Func{Name: "attention", Build: attention}, dul.Density{Gradients: dul.Attached}).Apply(s, x, 2)
 	})
 	layertest.Gradients(t, fixtures.Random(rng, 2, 3, 2, 2), func(s *model.Scope, x *graph.Node) *graph.Node {
-		params.SetReplicas(x.Graph(), []int{2})
+		params.FactsOf(x.Graph()).Replicas = []int{2}
 		return nets.Positions(dul.Density{Gradients: dul.Attached}, s).Dense(s.In("layer"), x, 3)
 	})
 }
@@ -106,7 +106,7 @@ func TestLossesOfPositions(t *testing.T) {
 		store := model.NewStore()
 		params.SetSeeds(store, 1)
 		results := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
-			params.SetReplicas(in[0].Graph(), lead)
+			params.FactsOf(in[0].Graph()).Replicas = lead
 			type own struct{ nets.Layers } // positions inside of others count once
 			y := nets.Positions(nets.Positions(own{nets.Positions(l, s)}, s), s).Dense(s.In("hidden").In("layer"), in[0], 3)
 			if energies := nets.Energies(y.Graph()); len(energies) == 1 && energies[0].Layer != "hidden/layer" {

@@ -236,7 +236,7 @@ func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") 
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := m.outputCount()
 	s = s.In("network")
-	params.SetReplicas(x.Graph(), m.LeadingAxes())
+	params.FactsOf(x.Graph()).Replicas = m.LeadingAxes()
 	if g := x.Graph(); !s.Store().IsTraining(g) {
 		for v := range s.IterVariables() { // also of layers that are GoMLX's own
 			params.Input(s.Store(), v, g)

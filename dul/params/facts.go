@@ -5,9 +5,22 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Facts are what a model and its training tell the layers of a graph, and what the layers ask of the training. Most layers need none;
-// baselines.SNGP and DUE do. nets.Model and train.Trainer set the facts.
+// Facts are what a model, its training and its predictions tell the layers of a graph, and what the layers tell them. Packages nets,
+// train and predict set the facts, before the first layer. Most layers need none; baselines.SNGP and DUE do.
 type Facts struct {
+	// Replicas are the replica axes with which the activations and parameters of the graph begin: [replicas] in models of
+	// nets.NewReplicas, and otherwise none.
+	Replicas []int
+	// Coherent asks for coherent draws: all examples share the noise of a draw, so that it is one function of the input. A layer must
+	// then draw one noise for all examples, without changing the distribution of any single output. stochastic.Seeded refuses other
+	// draws.
+	Coherent bool
+	// BFloat16 lets the convolutions of the graph round their inputs and results to bfloat16 (8 bits of precision), also in gradients
+	// and energies, and add up in the backend's precision. Parameters, activations and everything else keep their type.
+	// conv.InFullPrecision is not affected, which the energy of energy.Rank1Mixture uses. On the pure Go backend it has no effect.
+	BFloat16 bool
+	// Noise is set by stochastic.Draw: a layer has drawn noise so far. Without noise, executions differ only if variables change.
+	Noise bool
 	// Images says whether the model's inputs are images, and Inputs is how many numbers one input has; 0 if unknown.
 	Images bool
 	Inputs int

@@ -86,26 +86,17 @@ func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *gra
 // leadOf returns the leading axes of a parameter, which are the replicas of the
 // graph, and panics where the activation has other axes before its last two.
 func leadOf(s *model.Scope, like *graph.Node, name string) []int {
-	replicas := Replicas(like.Graph())
+	replicas := FactsOf(like.Graph()).Replicas
 	if like.Rank() != len(replicas)+2 || !slices.Equal(like.Shape().Dimensions[:len(replicas)], replicas) {
 		want := "[batch, features]"
 		if len(replicas) > 0 {
 			want = fmt.Sprintf("[%d replicas, batch, features]", replicas[0])
 		}
-		panic(fmt.Errorf("parameter %s was asked for activations of shape %s, where this model has %s: for a parameter of your own give a node of that shape, such as graph.ReduceMean(x, 1) of [batch, positions, features]; a layer that is to act at each position of longer shapes needs nets.Positions, which nets.Func applies by itself; a graph of replicas needs params.SetReplicas, which models of nets.NewReplicas call",
+		panic(fmt.Errorf("parameter %s was asked for activations of shape %s, where this model has %s: for a parameter of your own give a node of that shape, such as graph.ReduceMean(x, 1) of [batch, positions, features]; a layer that is to act at each position of longer shapes needs nets.Positions, which nets.Func applies by itself; a graph of replicas needs params.Facts.Replicas, which models of nets.NewReplicas set",
 			model.JoinPath(s.Scope(), name), like.Shape(), want))
 	}
 	return replicas
 }
-
-const replicasKey = "/parameter_replicas"
-
-// SetReplicas sets the replica axes with which the activations and parameters of the graph g begin: [replicas], or
-// none, which is the default. Models of [nets.NewReplicas] call it. Call it before the first layer.
-func SetReplicas(g *graph.Graph, axes []int) { *OfGraph[[]int](g, replicasKey) = axes }
-
-// Replicas returns the replica axes of the graph g (see [SetReplicas]).
-func Replicas(g *graph.Graph) []int { return *OfGraph[[]int](g, replicasKey) }
 
 const withoutValuesKey = "/parameters_without_values"
 

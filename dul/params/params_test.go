@@ -26,7 +26,7 @@ func starts(t *testing.T, store *model.Store, replicas int, names ...string) map
 		lead = []int{replicas}
 	}
 	results := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
-		params.SetReplicas(in[0].Graph(), lead)
+		params.FactsOf(in[0].Graph()).Replicas = lead
 		var out []*graph.Node
 		for _, name := range names {
 			out = append(out, params.New(s.At("layer"), in[0], name, params.Weight, params.Normal(0, 1), 4, 6))
@@ -78,7 +78,7 @@ func TestStoreWithoutSeedsDrawsOne(t *testing.T) {
 
 func TestWrongNumberOfSeeds(t *testing.T) {
 	must.GetErr(model.CallOnce(fixtures.Backend(t), seeded(1, 2), func(s *model.Scope, x *graph.Node) *graph.Node {
-		params.SetReplicas(x.Graph(), []int{3})
+		params.FactsOf(x.Graph()).Replicas = []int{3}
 		return params.New(s, x, "a", params.Weight, params.Constant(0), 2, 2)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1))))(t, "parameter /a has 3 replicas, but SetSeeds was given 2 seeds")
 }

@@ -414,9 +414,7 @@ func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
 	root.Store().SetTraining(g, p.Training)
-	if p.Coherent {
-		stochastic.SetCoherent(g)
-	}
+	params.FactsOf(g).Coherent = p.Coherent
 	rows := x.Shape().Dim(len(p.model.LeadingAxes()))
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		x = pixels.Standardization.Images(x, p.model.DType)
@@ -631,7 +629,7 @@ func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*
 				panic(fmt.Errorf("the network changes variable %s, which this graph read as a constant, so that every sample would start from the same value; read it with params.Input", v.Path()))
 			}
 		}
-		r.noisy = stochastic.HasNoise(x.Graph())
+		r.noisy = params.FactsOf(x.Graph()).Noise
 		return outputs
 	})
 	if err != nil {

@@ -24,12 +24,7 @@ type NoiseSource interface {
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
 }
 
-const (
-	noiseKey = "/stochastic_noise"
-	drawnKey = "/stochastic_noise_drawn"
-
-	coherentKey = "/stochastic_coherent"
-)
+const noiseKey = "/stochastic_noise"
 
 // SetNoiseSource makes n the source of all noise in the graph g. The default is InGraph.
 func SetNoiseSource(g *graph.Graph, n NoiseSource) { *params.OfGraph[NoiseSource](g, noiseKey) = n }
@@ -53,19 +48,11 @@ func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *
 	return noise
 }
 
-// SetCoherent asks for coherent draws in the graph g: all examples share the noise of a draw, so that it is one
-// function of the input.
-func SetCoherent(g *graph.Graph) { *params.OfGraph[bool](g, coherentKey) = true }
-
-// Coherent reports whether SetCoherent was called for the graph g. A layer must then draw one noise for all examples,
-// without changing the distribution of any single output. Seeded refuses other draws.
-func Coherent(g *graph.Graph) bool { return *params.OfGraph[bool](g, coherentKey) }
-
 // DrawRows returns a row of noise for each example of x, [..., batch, n], from the graph's source; if draws are
 // coherent, one row for all examples, [..., 1, n].
 func DrawRows(s *model.Scope, x *graph.Node, d Distribution, n int) *graph.Node {
 	rows := x.Shape().Dim(-2)
-	if Coherent(x.Graph()) {
+	if params.FactsOf(x.Graph()).Coherent {
 		rows = 1
 	}
 	return Draw(s, x, d, rows, n)
@@ -81,16 +68,12 @@ func DrawByColumns(s *model.Scope, like *graph.Node, d Distribution, rows, colum
 
 // sourceOf is the graph's source of noise, which is about to be used.
 func sourceOf(g *graph.Graph) NoiseSource {
-	*params.OfGraph[bool](g, drawnKey) = true
+	params.FactsOf(g).Noise = true
 	if source := *params.OfGraph[NoiseSource](g, noiseKey); source != nil {
 		return source
 	}
 	return InGraph{}
 }
-
-// HasNoise reports whether a layer of the graph g has drawn noise so far. Without noise, executions differ only if
-// variables change.
-func HasNoise(g *graph.Graph) bool { return *params.OfGraph[bool](g, drawnKey) }
 
 // InGraph draws noise in the graph, from the store's random state (model.Store.SetRNGStateFromSeed). It is for
 // accelerators, where sending noise from the host costs more than drawing it. Each number uses 32 random bits, as the

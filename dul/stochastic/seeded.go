@@ -1,6 +1,7 @@
 package stochastic
 
 import (
+	"densityuncertainty/dul/params"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -54,7 +55,7 @@ type tracer struct{ to *Seeded }
 
 // Draw implements NoiseSource.
 func (t tracer) Draw(_ *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
-	t.to.coherent = Coherent(g)
+	t.to.coherent = params.FactsOf(g).Coherent
 	return d.Sample(Base{func(baseDistribution) *graph.Node {
 		t.to.traced = append(t.to.traced, shape)
 		return graph.Zeros(g, shape)
@@ -108,7 +109,7 @@ func (s *Seeded) parts(b noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, pa
 		return nil, err
 	}
 	if s.coherent && !shared {
-		return nil, fmt.Errorf("noise of shape %s, its own for each example, so that a draw is no function of the input: the layer has no coherent draws (see stochastic.Coherent)", of)
+		return nil, fmt.Errorf("noise of shape %s, its own for each example, so that a draw is no function of the input: the layer has no coherent draws (see params.Facts.Coherent)", of)
 	}
 	size := of.Size() / len(s.replicas)
 	return func(yield func(*rand.Rand, part) bool) {

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -98,9 +97,7 @@ func (e *executions) compile(rows int) *execution {
 // scalars, the result is a row of losses for each replica, [replicas, lossColumns].
 func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph.Node) *graph.Node {
 	g, m := x.Graph(), e.model
-	if e.BFloat16 {
-		conv.UseBFloat16(g)
-	}
+	params.FactsOf(g).BFloat16 = e.BFloat16
 	s := m.Scope(root)
 	outputs := e.apply(s, x)
 	m.CheckOutputs(s, outputs, weights.Shape().Dim(-2))

@@ -56,7 +56,7 @@ type Settings struct {
 	// Order gives the order of the examples in each epoch, counted from 0 and with the pretraining. With nil, every
 	// epoch shuffles the previous epoch's order.
 	Order Order
-	// BFloat16 makes convolutions multiply in bfloat16 on accelerators (conv.UseBFloat16). Predictions are computed in
+	// BFloat16 makes convolutions multiply in bfloat16 on accelerators (params.Facts.BFloat16). Predictions are computed in
 	// the type of the parameters all the same.
 	BFloat16 bool
 }

@@ -230,14 +230,14 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 			t.parameters = append(t.parameters, parameter{strings.TrimPrefix(v.Path(), "/model/"), params.RoleOf(v, m.Store)})
 		}
 		// A Gaussian process predicts only once it was finished: a regression in closed form, and classes by draws if it trains by them.
-		t.Noise = e.Method.IsProcess() && isClassification(e.Task.Likelihood) && stochastic.HasNoise(outputs.Graph())
+		t.Noise = e.Method.IsProcess() && isClassification(e.Task.Likelihood) && params.FactsOf(outputs.Graph()).Noise
 	})
 	if err != nil || e.Method.IsProcess() {
 		return t, err
 	}
 	b.Training = false
 	err = b.Build(func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
-		t.Noise = stochastic.HasNoise(outputs.Graph())
+		t.Noise = params.FactsOf(outputs.Graph()).Noise
 		energies := nets.Energies(outputs.Graph())
 		if t.Energies && len(energies) == 0 {
 			panic(errors.New("the layers' energies are not noted; build layers by nets.Positions"))

@@ -63,10 +63,7 @@ func (b Graph) Build(look func(m *nets.Model, s *model.Scope, outputs, nll *grap
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), b.Training)
 		facts := params.FactsOf(x.Graph())
-		facts.Examples, facts.Features = b.Data.Len(), madeUp
-		if b.Coherent {
-			stochastic.SetCoherent(x.Graph())
-		}
+		facts.Examples, facts.Features, facts.Coherent = b.Data.Len(), madeUp, b.Coherent
 		if pixels, is := b.Data.Inputs.(nets.Pixels); is {
 			x = pixels.Standardization.Images(x, dtypes.Float32)
 		}

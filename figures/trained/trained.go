@@ -30,8 +30,8 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/spec"
@@ -243,7 +243,7 @@ func (o *Opened) Exec(backend compute.Backend) (*model.Exec, shapes.Shape, error
 		}
 		s := m.Scope(root)
 		y := m.Apply(s, graph.ConvertDType(x, m.DType))
-		if stochastic.HasNoise(g) {
+		if params.FactsOf(g).Noise {
 			state := root.Store().GetVariable(model.JoinPath(model.ScopeSeparator, model.RNGStateVariableName))
 			state.SetNodeValue(g.GetParameterByName(state.Path())) // the next state is no output
 		}
