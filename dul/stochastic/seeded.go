@@ -1,7 +1,6 @@
 package stochastic
 
 import (
-	"densityuncertainty/dul/params"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -11,6 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
 )
 
 // Seeded draws noise on the host that depends only on a seed, the replica, the numbers of sample and example, and the
