@@ -422,17 +422,6 @@ func Energies(g *graph.Graph) []LayerEnergy { return *energiesOf(g) }
 
 func energiesOf(g *graph.Graph) *[]LayerEnergy { return params.OfGraph[[]LayerEnergy](g, energiesKey) }
 
-// LastConvolution returns the index in energies of the last convolution that sees more than one pixel, or -1. The paper
-// detects inputs unlike the training data by the energy of its input (section on out-of-distribution detection).
-func LastConvolution(energies []LayerEnergy) int {
-	for i := len(energies) - 1; i >= 0; i-- {
-		if energies[i].Window.Pixels() > 1 {
-			return i
-		}
-	}
-	return -1
-}
-
 // A normalizer is a family with a batch normalisation of its own.
 type normalizer interface {
 	// Norm maps images [channels, batch, height, width] to images of the same shape.

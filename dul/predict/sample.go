@@ -717,8 +717,12 @@ func appendEach(to *[][]float64, parts [][]float64) {
 // addEnergies appends the energies of n inputs, [M][n*layers].
 func (p *Prediction) addEnergies(layers []nets.LayerEnergy, samples [][]float64, n int) {
 	if p.Energies == nil {
-		p.LastConvolution = nets.LastConvolution(layers)
 		p.Energies = make([]LayerEnergy, len(layers))
+		for l, layer := range layers {
+			if layer.Window.Pixels() > 1 {
+				p.LastConvolution = l
+			}
+		}
 	}
 	for l := range p.Energies {
 		to := &p.Energies[l]
