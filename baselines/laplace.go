@@ -178,7 +178,9 @@ func (p *LastLayer) Moments(features []float64) (mean, covariance []float64) {
 }
 
 // Probit returns the probabilities of classes at features, [N*K], by MacKay's (1992) approximation for each logit f_k
-// with the variance v_k: softmax(f_k / sqrt(1 + pi/8 v_k)). It is for the posterior of a classification.
+// with the variance v_k: softmax(f_k / sqrt(1 + pi/8 v_k)). It is for the posterior of a classification. v_k counts a shift of all
+// logits, which changes no probability, and about which the data say nothing: (diag(p) - p p^T) 1 = 0. With a small tau this shift
+// is most of the variance, and probabilities are closer to 1/K than the mean of softmax over draws (Draw).
 func (p *LastLayer) Probit(features []float64) []float64 {
 	mean, covariance := p.Moments(features)
 	_, k := p.weights.Dims()
