@@ -212,8 +212,8 @@ func (p *LastLayer) Draw(features []float64, normal func() float64) []float64 {
 //
 //	w = m_T + sqrt(v_T / 2) z_1 + 1/sqrt(2 (K - 1)) D z_2,   z_1 ~ N(0, I_P),   z_2 ~ N(0, I_K),
 //
-// where the K columns of D are the last w_t - m_t, each from the mean of its time. P is the number of parameters, which
-// are given and returned in one order, such as that of the variables' paths (params.Values reads and Variable.SetValue sets them).
+// where the K columns of D are the last w_t - m_t, each from the mean of its time. P is the number of parameters. Draw
+// returns them in the order in which Add gets them. params.Values reads a variable's, and Variable.SetValue sets them.
 type SWAG struct {
 	// Rank is the largest K; 0 means 20. Fewer calls of Add make it smaller.
 	Rank int

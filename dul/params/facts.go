@@ -5,11 +5,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Facts are what a model, its training and its predictions tell the layers of a graph, and what the layers tell them. Packages nets,
-// train and predict set the facts, before the first layer. Most layers need none; baselines.SNGP and DUE do.
+// Facts are known to all layers of a graph. Some come from the model, its training and its predictions: packages nets, train and predict
+// set them before the first layer. Others come from the layers. Most layers need none; baselines.SNGP and DUE do.
 type Facts struct {
-	// Replicas are the replica axes with which the activations and parameters of the graph begin: [replicas] in models of
-	// nets.NewReplicas, and otherwise none.
+	// Replicas are the first axes of the graph's activations and parameters: [replicas] in models of nets.NewReplicas, else none.
 	Replicas []int
 	// Coherent asks for coherent draws: all examples share the noise of a draw, so that it is one function of the input. A layer must
 	// then draw one noise for all examples, without changing the distribution of any single output. stochastic.Seeded refuses other

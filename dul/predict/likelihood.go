@@ -143,8 +143,8 @@ func logMeanExp(logs [][]float64) []float64 {
 //	m(x) ± q s(x),   q the ceil((n + 1) level)-th smallest |y_i - m(x_i)| / s(x_i) of n examples to calibrate by.
 //
 // m and s are the mean and the standard deviation of the predictive distribution, with the observation noise. calibration is a
-// prediction by the same model at inputs that were not trained on, nor used to choose an epoch or a setting, with these targets,
-// [n]. If its examples and the new one are exchangeable, the interval contains the new target with at least the probability
+// prediction by the same model at n other inputs, and targets are their targets, [n]. They must not have been trained on, nor used
+// to choose an epoch or a setting. If its examples and the new one are exchangeable, the interval contains the new target with at least the probability
 // level, whatever the model. This holds on average over inputs and calibration examples, not at each input, and not for other
 // inputs, as in a hole of the data. With fewer than level/(1 - level) examples intervals are infinite. Targets and intervals
 // are in the units of training. It is an error if level is not between 0 and 1, if numbers of examples differ, if there are no

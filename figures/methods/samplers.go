@@ -50,7 +50,7 @@ func (l LaplaceSampler) Check(e experiment.Experiment) error {
 	return errors.Join(err, single(e))
 }
 
-// CheckData says whether the network's outputs are those of its last layer; see experiment.Program.
+// CheckData is called by the engine (experiment.Program). It is an error if the network's last layer does not make its outputs.
 func (LaplaceSampler) CheckData(ctx context.Context, e experiment.Experiment, d experiment.Data) error {
 	_, err := withoutLastLayer(ctx, e, d)
 	return err

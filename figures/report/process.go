@@ -12,7 +12,7 @@ import (
 // Variances is one panel of StandardDeviations: variances of functions along the common inputs.
 type Variances struct {
 	Title  string
-	Curves []Sample // the first is what the others are compared with
+	Curves []Sample // the others are compared with the first
 }
 
 // StandardDeviations draws standard deviations along x, in panels with common axes. The first variance of a panel is a

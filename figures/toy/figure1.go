@@ -70,7 +70,7 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 // paleGrey is the colour of a band behind another.
 var paleGrey = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
 
-// Over shows results on the cubic over a reference, such as the exact posterior, in a panel each, four in a row: the mean of each
+// Over shows results on the cubic over a reference, such as the exact posterior, in a panel each, three in a row: the mean of each
 // and the central 95% of its draws, less the reference's mean.
 func Over(reference experiment.Result, list []experiment.Result) (report.Figure, error) {
 	runs, err := runsOf("over", append([]experiment.Result{reference}, list...))

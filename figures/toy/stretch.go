@@ -56,12 +56,10 @@ type Features struct {
 	Network nets.Network
 }
 
-// Stretch draws what networks of features do to distances, in a panel for each: each is trained to tell two moons apart, by a linear layer on top that
-// regresses the class as -1 or 1, in 1000 steps of Adam, whose learning rate falls from 1e-2 along one half
-// cosine, on all 300 points. The pairs
-// are those of 45 training points, standardised as the networks see them. A network
-// is asked for 50 outputs. The seed fixes the points and where training starts. It
-// calls progress with the part that is done.
+// Stretch draws what networks of features do to distances, in a panel for each. Each is trained on all 300 points to tell two moons
+// apart: a linear layer on top regresses the class as -1 or 1, in 1000 steps of Adam, whose learning rate falls from 1e-2 along one
+// half cosine. Distances are between 45 training points, standardised as the networks see them. A network is asked for 50 outputs.
+// The seed fixes the points and where training starts. It calls progress with the part that is done.
 func Stretch(ctx context.Context, backend compute.Backend, seed uint64, progress func(done float64, note string), networks ...Features) (report.Figure, error) {
 	var panels []pairs
 	for i, n := range networks {

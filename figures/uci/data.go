@@ -70,7 +70,7 @@ const heldOutPart = 0.2
 // year names the set that is not part of the program, but downloaded. It has a single split.
 const year = "year"
 
-// checksums are experiment.Digest of the published numbers, of Year that of its published table.
+// checksums are experiment.Digest of the published numbers, for Year of its published table.
 var checksums = map[string]string{
 	year:             "4b6f8e50235b359e01689ae7fb33ad0f",
 	"boston":         "d2a81544bda7c1d2446bebb5082931de",

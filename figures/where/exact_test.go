@@ -98,7 +98,7 @@ func TestNoPosterior(t *testing.T) {
 		p := exactProblems()[0]
 		p.noise = noise
 		engine := experiment.Engine{Progress: func(float64, string) { t.Error("something is trained") }}
-		must.GetErr(engine.Run(t.Context(), p.runs(methods.Density)[0]))(t, "run where-posterior")
+		must.GetErr(engine.Run(t.Context(), p.runs(methods.Density)...))(t, "run where-posterior")
 	}
 }
 
